@@ -23,6 +23,8 @@ PAIR = ("--client", "reference", "--client", "native")
         (("clients", *PAIR), "several"),
         (("--client", "nobody/nothing"), "nobody/nothing"),
         ((*PAIR, "--past", "nowhere.json"), "--past nowhere.json"),
+        ((*PAIR, "--server", "embedded", "--server", "memcached"), "compared with each other"),
+        (("--client", "native", "--server", "memcached", "--profile", "x"), "leave out --server"),
     ],
 )
 def test_bad_input_is_one_error(inside: Inside, words: tuple[str, ...], error: str) -> None:
@@ -47,6 +49,23 @@ def test_two_clients_are_counted(inside: Inside, tmp_path: Path) -> None:
             assert all(counts["sends"] >= 1 for counts in each["repetitions"])
     (difference,) = report["differences"]
     assert (difference["client"], difference["base"]) == ("native", "reference")
+
+
+def test_servers_are_counted_as_a_client_plays(inside: Inside, tmp_path: Path) -> None:
+    out = tmp_path / "why.json"
+    servers = ("--server", "embedded:io=blocking", "--server", "embedded", "--server", "memcached")
+    words = ("--mix", "get=1", "--repeat", "3", "--format", "json", "--out", str(out))
+    said = inside("why", "--client", "native", *servers, *words)
+    assert said.returncode == 0, said.stderr
+    report = json.loads(out.read_text())
+    blocking, polling, memcached = (each["repetitions"] for each in report["counted"])
+    assert all(each["user_us"] + each["system_us"] > 0 for each in blocking + polling + memcached)
+    if not missing_reason():
+        assert [each["sends"] for each in blocking + memcached] == pytest.approx([1] * 6, abs=0.1)
+        assert [each["polls"] for each in blocking] == pytest.approx([0] * 3, abs=0.1)
+        assert all(each["polls"] > 0.9 for each in polling)
+    assert report["player"] == "native"
+    assert [each["base"] for each in report["differences"]] == ["embedded:io=blocking"] * 2
 
 
 @pytest.mark.slow("counts twice")

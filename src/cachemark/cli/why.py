@@ -1,7 +1,7 @@
 """`cachemark why`: counts of one operation of some clients, and the differences they show."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -17,6 +17,7 @@ from cachemark.cli.overrides import Overrides, changed_experiment, planned_exper
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import Client, ClientSpec, parse_client, registry
+from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process, system_calls
 from cachemark.model.counts import CountedWork, FoldedStacks
 from cachemark.model.errors import UsageError, refusing
@@ -47,6 +48,19 @@ _OfClient = TypeVar("_OfClient", CountedWork, FoldedStacks)
 WhyForm = Literal["table", "markdown", "json"]
 
 
+@dataclass(frozen=True)
+class Against:
+    """What is compared, if not clients of today with each other."""
+
+    server: Annotated[
+        tuple[str, ...],
+        completers.repeated(completers.servers, "count these servers instead, as one client plays"),
+    ] = ()
+    past: Annotated[
+        Path | None, Parameter(help="compare with an earlier answer (--format json --out)")
+    ] = None
+
+
 def why(
     experiment: Annotated[
         str | None,
@@ -60,9 +74,7 @@ def why(
             "a client, or all that match 'go/*'; the others are compared with the first",
         ),
     ] = (),
-    past: Annotated[
-        Path | None, Parameter(help="compare with an earlier answer (--format json --out)")
-    ] = None,
+    against: Annotated[Against | None, Parameter(name="*")] = None,
     workload: Annotated[str | None, Parameter(help="this workload of the experiment")] = None,
     work: Annotated[WorkOptions | None, Parameter(name="*")] = None,
     wire: Annotated[
@@ -80,22 +92,32 @@ def why(
     One caller plays each kind of operation of a mix by itself. docs/why.md explains the sentences
     about the differences to the first client. The exit status is 1 if a client is not counted.
     """
-    if not LEAST_REPEAT <= repeat <= _MOST_REPEAT:
-        allowed = f"{LEAST_REPEAT} to {_MOST_REPEAT}"
-        raise UsageError(f"--repeat {repeat}: {allowed}", "fewer repetitions have no error")
+    against = against or Against()
+    _check(repeat, against, profile)
     overrides = Overrides(
         **asdict(work or WorkOptions()),
         client=client,
+        server=against.server,
         workload=() if workload is None else (workload,),
         wire=wire,
     )
     planned = _planned(experiment, overrides)
-    earlier = _earlier(past) if past else None
-    report = counted_report(planned, repeat, earlier, _PROFILE_MS if profile else 0)
+    earlier = _earlier(against.past) if against.past else None
+    report = counted_report(
+        planned, repeat, earlier, _PROFILE_MS if profile else 0, of_servers=bool(against.server)
+    )
     write_text(RENDERERS[form](report, terminal_width()), out)
     if profile:
         _write_profiles(report, profile)
     return FAILED if any(each.failure for each in report.counted) else OK
+
+
+def _check(repeat: int, against: Against, profile: Path | None) -> None:
+    if not LEAST_REPEAT <= repeat <= _MOST_REPEAT:
+        allowed = f"{LEAST_REPEAT} to {_MOST_REPEAT}"
+        raise UsageError(f"--repeat {repeat}: {allowed}", "fewer repetitions have no error")
+    if against.server and profile:
+        raise UsageError("--profile samples functions of clients", "leave out --server")
 
 
 def _write_profiles(report: WhyReport, folder: Path) -> None:
@@ -106,12 +128,17 @@ def _write_profiles(report: WhyReport, folder: Path) -> None:
 
 
 def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
-    """The experiment whose clients to count. Raises UsageError."""
+    """The experiment whose clients or servers to count. Raises UsageError."""
     if experiment is None and not overrides.client:
         raise UsageError("no client is named", "name some: --client A --client B")
     if experiment is None:
-        return changed_experiment(_OWN_WORK, overrides)
-    return planned_experiment(experiment, overrides)
+        planned = changed_experiment(_OWN_WORK, overrides)
+    else:
+        planned = planned_experiment(experiment, overrides)
+    if overrides.server and len([*planned.clients, *planned.in_process]) > 1:
+        text = "servers are compared with each other, as one client uses them"
+        raise UsageError(text, "such as --client native --server memcached --server embedded")
+    return planned
 
 
 def _earlier(path: Path) -> WhyReport:
@@ -135,8 +162,12 @@ def counted_report(
     repeat: int = LEAST_REPEAT,
     earlier: WhyReport | None = None,
     profile_ms: int = 0,
+    *,
+    of_servers: bool = False,
 ) -> WhyReport:
     """Count the experiment's clients, and sample each kind for `profile_ms`. Raises UsageError.
+
+    With `of_servers`, count its servers instead, as its client plays.
 
     Everything is compared with the first client of `earlier`, if there is one.
     """
@@ -148,7 +179,8 @@ def counted_report(
         clients = [with_version(parse_client(name, known), progress) for name in names]
         plan = CountingPlan(
             clients=clients,
-            loops=_loops(clients, known),
+            servers=[parse_spec(text) for text in planned.servers] if of_servers else [],
+            loops={} if of_servers else _loops(clients, known),
             workload=workload,
             load=load,
             placement=planned.placement,
@@ -161,6 +193,7 @@ def counted_report(
     profiles = [*(earlier.profiles if earlier else ()), *counted.profiles]
     return WhyReport(
         server="the embedded server",
+        player=names[0] if of_servers else "",
         work=_work_in_words(workload),
         repeat=repeat,
         counted=works,

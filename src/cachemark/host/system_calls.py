@@ -7,13 +7,21 @@ The instants in its log say which calls belong to a phase, and nothing else.
 import re
 import shutil
 import subprocess
+import time
 from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from cachemark.host.files import field, read
+from cachemark.model.errors import TrialError
+
 PROGRAM = "strace"
+_OPTIONS = ("-f", "-y", "-qq", "-s", "0", "-ttt", "-o")
+_ATTACH_S, _LOOK_S = 30.0, 0.005
 
 # The field of SystemCalls that counts a call, by what it works on; "" is anything else.
 _SEND = {"socket": "sends", "file": "files", "": "wakes"}
@@ -86,7 +94,30 @@ def missing_reason() -> str:
 
 def traced(command: list[str], log: Path) -> list[str]:
     """The command that runs a program, with its threads and children, and logs its system calls."""
-    return [PROGRAM, "-f", "-y", "-qq", "-s", "0", "-ttt", "-o", str(log), "--", *command]
+    return [PROGRAM, *_OPTIONS, str(log), "--", *command]
+
+
+@contextmanager
+def attached(pids: Sequence[int], log: Path) -> Generator[None]:
+    """Log the system calls of all threads of processes that run. Raises TrialError."""
+    command = [PROGRAM, *_OPTIONS, str(log), *(f"--attach={pid}" for pid in pids)]
+    tracer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + _ATTACH_S
+        while not all(_is_traced(pid) for pid in pids):
+            if tracer.poll() is not None or time.monotonic() > deadline:
+                remedy = "be root, or set kernel.yama.ptrace_scope = 0"
+                raise TrialError(f"{PROGRAM} cannot attach to the server", remedy)
+            time.sleep(_LOOK_S)
+        yield
+    finally:
+        tracer.terminate()
+        tracer.wait()
+
+
+def _is_traced(pid: int) -> bool:
+    tasks = Path(f"/proc/{pid}/task").glob("*/status")
+    return all(field(read(task), "TracerPid", ":") not in ("0", "") for task in tasks)
 
 
 def calls_between(log: Path, begin_unix_s: float, end_unix_s: float) -> SystemCalls:

@@ -13,34 +13,15 @@ from cachemark.report.model import Report, SearchRow
 
 _ENDS = ("", "_low", "_high")
 COLUMNS = (
-    "client",
-    "library",
-    "library_version",
-    "server",
-    "server_version",
-    "workload",
-    "load",
-    "operation",
-    "trials",
-    "valid_trials",
-    "ok",
-    "ops_per_s",
-    "ops_per_s_low",
-    "ops_per_s_high",
+    *["client", "library", "library_version", "server", "server_version", "workload", "load"],
+    *["operation", "trials", "valid_trials", "ok"],
+    *[f"ops_per_s{end}" for end in _ENDS],
     *[f"response_p{percent}_ns{end}" for percent in ("50", "90", "99", "99.9") for end in _ENDS],
-    "response_max_ns",
-    "service_p50_ns",
-    "service_p99_ns",
+    *["response_max_ns", "service_p50_ns", "service_p99_ns"],
     *[f"client_cpu_us_per_op{end}" for end in _ENDS],
     *[f"server_cpu_us_per_op{end}" for end in _ENDS],
     *[f"slices_second_half_rate_ratio{end}" for end in _ENDS],
-    "hits",
-    "misses",
-    "not_stored",
-    "errors",
-    "evictions",
-    "new_connections",
-    "reason",
+    *["hits", "misses", "not_stored", "errors", "evictions", "new_connections", "reason"],
 )
 
 
@@ -86,11 +67,7 @@ def _line(
     whole = not kind.kind
     client_cpu, server_cpu = summary.client_cpu_us, summary.server_cpu_us
     return [
-        *named,
-        kind.kind or "all",
-        summary.trials,
-        summary.valid,
-        kind.ok,
+        *(*named, kind.kind or "all", summary.trials, summary.valid, kind.ok),
         *_interval(kind.rate),
         *[
             text

@@ -30,17 +30,8 @@ def _line(report: JmhReport, row: JmhRow) -> list[object]:
     of = report.settings
     old = row.published
     return [
-        row.client,
-        report.server,
-        row.wire,
-        row.operation,
-        row.value_bytes,
-        row.threads,
-        of.connection,
-        of.forks,
-        of.warmups,
-        of.iterations,
-        of.iteration_ms,
+        *(row.client, report.server, row.wire, row.operation, row.value_bytes, row.threads),
+        *(of.connection, of.forks, of.warmups, of.iterations, of.iteration_ms),
         *_figures(row.rate, row.times),
         old.benchmark if old else "",
         *_figures(old.rate if old else None, old.times if old else None),

@@ -1,53 +1,42 @@
-"""The counting pass over some clients: every kind of operation, several times, in turns."""
+"""The counting pass over clients or servers: every kind of operation, several times, in turns."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from cachemark.endpoints.clients import Client, ClientSpec
-from cachemark.endpoints.servers import RunningServer, parse_spec, running
+from cachemark.endpoints.servers import ServerSpec, parse_spec, running
 from cachemark.host.placement import cores, placement, usable_cpus
-from cachemark.host.system_calls import KINDS, SystemCalls, calls_between, missing_reason, traced
+from cachemark.host.system_calls import missing_reason
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.counts import CountedWork, Counts, FoldedStacks, UnitCosts
-from cachemark.model.errors import TrialError, UsageError
+from cachemark.model.errors import TrialError, UsageError, with_remedy
 from cachemark.model.experiment import Load, Placement, Timing, Workload
-from cachemark.model.protocol_results import attempts_of
 from cachemark.model.units import parse_size
 from cachemark.runs.counting.allocations import count_allocations
-from cachemark.runs.counting.player import (
-    CountingPlace,
-    CountingPlayer,
-    Work,
-    playing,
-    server_of,
-)
+from cachemark.runs.counting.calls import count_calls, count_served_calls
+from cachemark.runs.counting.player import CountingPlace, Work, playing, server_of
 from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
 from cachemark.runs.counting.profiles import take_profiles
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.counting.unit_costs import measured_unit_costs
 from cachemark.runs.tapes import TapeCache
 
-_WARM_UP_OPS = 20
 # By so much values are longer, where allocated bytes may grow with them.
 _LONGER_BYTES, _LONGEST_BYTES = 4096, 2**19
-_OPS = 100
-# A thread that makes fewer calls has no part in each operation.
-_PART_OF_OPERATIONS = 0.5
 
 
 class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The clients to count, and their work: each kind of the workload's mix by itself.
 
     `loops` are the clients `null` by runtime, such as `python`: what they take is no client's own.
-    Each kind is sampled for `profile_ms`; 0: not at all.
+    Each kind is sampled for `profile_ms`; 0: not at all. If servers are named, they are counted
+    instead, while the first client plays.
     """
 
     clients: list[ClientSpec]
+    servers: list[ServerSpec] = []
     loops: dict[str, Client] = {}
     workload: Workload
     load: Load
@@ -82,16 +71,20 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> C
         server, worker = placement(plan.placement, usable, cores(usable))
         place = CountingPlace(server_cpus=server, worker_cpus=worker, folder=folder)
         works = _works(plan, TapeCache(engine, folder))
-        tallies: dict[str, list[_Tally | str]] = {spec.text: [] for spec in plan.clients}
+        parties = plan.servers or plan.clients
+        tallies: dict[str, list[_Tally | str]] = {spec.text: [] for spec in parties}
         units: list[UnitCosts] = []
         for number in range(plan.repeat):
             units.append(measured_unit_costs(worker, server))
             progress(f"the loops of the languages: repetition {number + 1} of {plan.repeat}")
             loops = {name: _loop(client, works, place) for name, client in plan.loops.items()}
-            for spec in plan.clients:
+            for spec in parties:
                 progress(f"{spec.text}: repetition {number + 1} of {plan.repeat}")
-                loop = loops.get(runtime_of(spec.client), {})
-                tallies[spec.text].append(_tally(spec, works, place, loop))
+                if isinstance(spec, ServerSpec):
+                    tally = _tally_of_server(spec, plan.clients[0], works, place)
+                else:
+                    tally = _tally(spec, works, place, loops.get(runtime_of(spec.client), {}))
+                tallies[spec.text].append(tally)
         profiles: list[FoldedStacks] = []
         for spec in plan.clients if plan.profile_ms else ():
             progress(f"{spec.text}: profile")
@@ -99,7 +92,7 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> C
     counted = [
         _counted(spec.text, kind, tallies[spec.text])
         for kind in plan.workload.mix
-        for spec in plan.clients
+        for spec in parties
     ]
     return Counted(counted, units, profiles)
 
@@ -173,6 +166,23 @@ def _tally(
     )
 
 
+def _tally_of_server(
+    spec: ServerSpec, client: ClientSpec, works: Sequence[Work], place: CountingPlace
+) -> _Tally | str:
+    """One repetition of one server, or the reason why there is none."""
+    try:
+        with running(spec, cpus=place.server_cpus) as server:
+            if len(server.pids) != 1:
+                raise TrialError("cachemark counts a server that it starts as one process")
+            passes = [count_processor(client, works, server, place, of_server=True)]
+            if not missing_reason():
+                passes.append(count_served_calls(client, works, server, place))
+    except TrialError as error:
+        return with_remedy(error.text, error.remedy)
+    counts = {work.kind: _joined(*(each[work.kind] for each in passes)) for work in works}
+    return _Tally(server.facts.version, {**counts})
+
+
 def _joined(*parts: Counts | None) -> Counts:
     """One struct with the figures that each part has counted."""
     return Counts(
@@ -196,37 +206,3 @@ def _counted(text: str, kind: str, tallies: Sequence[_Tally | str]) -> CountedWo
         counts.append(of_kind)
         version = tally.version if isinstance(tally, _Tally) else ""
     return CountedWork(client=text, version=version, kind=kind, repetitions=counts)
-
-
-def count_calls(
-    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
-) -> dict[str, Counts]:
-    """The system calls of one operation of each work, by its kind.
-
-    Raises TrialError, UnsupportedError.
-    """
-    log = place.folder / "strace"
-    try:
-        with playing(client, place.worker_cpus, partial(traced, log=log)) as player:
-            return {work.kind: _count(player, work, server, log) for work in works}
-    finally:
-        log.unlink(missing_ok=True)
-
-
-def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path) -> Counts:
-    player.prepare(work, server)
-    player.play(_WARM_UP_OPS)
-    short_ops, short = _calls(player, _OPS, log)
-    long_ops, long = _calls(player, 2 * _OPS, log)
-    ops = long_ops - short_ops
-    return Counts(
-        **{name: (getattr(long, name) - getattr(short, name)) / ops for name in KINDS},
-        threads=sum(calls >= long_ops * _PART_OF_OPERATIONS for calls in long.by_thread.values()),
-    )
-
-
-def _calls(player: CountingPlayer, ops: int, log: Path) -> tuple[int, SystemCalls]:
-    """Play `ops` operations; return how many were played, and their system calls."""
-    began_s = time.time()
-    done = player.play(ops)
-    return attempts_of(done.operations), calls_between(log, began_s, time.time())

@@ -1,12 +1,16 @@
 """CPU time, switches, page faults and memory of a client, in a pass that nothing slows down."""
 
 from collections.abc import Sequence
+from operator import sub
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer
+from cachemark.host.files import read
+from cachemark.host.process import cpu_ns
 from cachemark.host.thread_usage import watched
 from cachemark.model.counts import LOOP_FIGURES, Counts
 from cachemark.model.protocol_results import HeapWork, attempts_of
@@ -62,20 +66,27 @@ class _Plays(NamedTuple):
 
 
 def count_processor(
-    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
+    client: ClientSpec,
+    works: Sequence[Work],
+    server: RunningServer,
+    place: CountingPlace,
+    *,
+    of_server: bool = False,
 ) -> dict[str, Counts]:
     """CPU time, switches, page faults and memory of one operation of each work, by its kind.
 
-    The loop's own are among them. Raises TrialError, UnsupportedError.
+    The loop's own are among them. With `of_server`, they are those of the server, but for memory.
+    Raises TrialError, UnsupportedError.
     """
     with playing(client, place.worker_cpus) as player:
-        return {work.kind: _count(player, work, server) for work in works}
+        pid = server.pids[0] if of_server else None
+        return {work.kind: _count(player, work, server, pid) for work in works}
 
 
-def _count(player: CountingPlayer, work: Work, server: RunningServer) -> Counts:
+def _count(player: CountingPlayer, work: Work, server: RunningServer, pid: int | None) -> Counts:
     player.prepare(work, server)
     ops = warmed_up(player)
-    plays = _Plays(_play(player, _SHORT * ops), _play(player, _LONG * ops))
+    plays = _Plays(_play(player, _SHORT * ops, pid), _play(player, _LONG * ops, pid))
     longer = None
     if work.longer is not None and plays.long.allocated_bytes is not None:
         player.prepare(work.longer, server)
@@ -123,27 +134,38 @@ def warmed_up(player: CountingPlayer) -> int:
     return ops
 
 
-def _play(player: CountingPlayer, ops: int) -> _Play:
+def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> _Play:
     (worker,) = player.fleet.workers
-    with watched(worker.pid) as usage:
-        done = player.play(ops, heap=True)
+    before = _server_time(server_pid) if server_pid else ()
+    with watched(server_pid or worker.pid) as usage:
+        done = player.play(ops, heap=not server_pid)
     threads = usage.threads()
     played = attempts_of(done.operations)
-    cpu_ns = done.cpu_user_ns + done.cpu_system_ns
+    user_ns, used_ns = done.cpu_user_ns, done.cpu_user_ns + done.cpu_system_ns
+    if server_pid:
+        used_ns, *ticks = map(sub, _server_time(server_pid), before)
+        user_ns = used_ns * ticks[0] // max(1, sum(ticks))
     queued_ns = sum(each.queued_ns for each in threads)
-    seen = sum(each.run_ns for each in threads) >= _LEAST_SEEN * cpu_ns
+    seen = sum(each.run_ns for each in threads) >= _LEAST_SEEN * used_ns
     return _Play(
         **msgspec.structs.asdict(done.heap or HeapWork()),
         ops=played,
-        user_ns=done.cpu_user_ns,
-        system_ns=done.cpu_system_ns,
-        waiting_ns=max(0, done.elapsed_ns - cpu_ns - queued_ns),
+        user_ns=user_ns,
+        system_ns=used_ns - user_ns,
+        waiting_ns=max(0, done.elapsed_ns - used_ns - queued_ns),
         faults=usage.faults,
         switches=sum(each.switches for each in threads) if seen else None,
         preemptions=sum(each.preemptions for each in threads) if seen else None,
         waiting_threads=sum(each.switches >= played * _PART_OF_OPERATIONS for each in threads),
         value_bytes=sum(each.value_bytes for each in done.operations.values()),
     )
+
+
+def _server_time(pid: int) -> tuple[int, int, int]:
+    """CPU time of a server in ns, and in ticks that in its own code and that in the kernel."""
+    stat = read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    user, system = map(int, stat[11:13] or (0, 0))
+    return cpu_ns(pid) or 0, user, system
 
 
 def without_loop(of: Counts, loop: Counts) -> Counts:

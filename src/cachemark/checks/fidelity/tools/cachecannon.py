@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -14,33 +15,7 @@ from cachemark.checks.fidelity.tools.tool import (
     unreadable,
 )
 
-_CONFIG = """\
-[general]
-duration = "{seconds}s"
-warmup = "{warmup_s}s"
-threads = 1
-[admin]
-format = "json"
-[target]
-endpoints = ["{server}"]
-protocol = "memcache"
-[connection]
-connections = {callers}
-pipeline_depth = {depth}
-{batches}
-request_timeout = "{timeout_ms}ms"
-[workload]
-prefill = {prefill}
-{rate}
-[workload.keyspace]
-length = {key_bytes}
-count = {keys}
-[workload.commands]
-get = 100
-set = 0
-[workload.values]
-length = {value_bytes}
-"""
+_CONFIG = Path(__file__).with_name("cachecannon.toml.template")
 # By default it waits until it may send as many requests as the depth allows.
 _SINGLY = "batch_size = 1"
 # Its rate limiter lets a second's operations go at once at the start.
@@ -60,7 +35,7 @@ def fill(job: ToolJob) -> list[str]:
 
 def _command(job: ToolJob, prefill: str) -> list[str]:
     load = job.load
-    text = _CONFIG.format(
+    text = _CONFIG.read_text(encoding="utf-8").format(
         seconds=job.seconds,
         warmup_s=_OPEN_WARMUP_S if job.rate else 0,
         server=job.server,

@@ -1,6 +1,7 @@
 """rpc-perf 5: percentiles of each window in its log, in µs."""
 
 import re
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -13,33 +14,7 @@ from cachemark.checks.fidelity.tools.tool import (
     unreadable,
 )
 
-_CONFIG = """\
-[general]
-protocol = "memcache"
-interval = {seconds}
-duration = {seconds}
-admin = "127.0.0.1:0"
-initial_seed = "0"
-[debug]
-log_level = "error"
-[target]
-endpoints = ["{server}"]
-[client]
-threads = 1
-poolsize = {callers}
-connect_timeout = 10000
-request_timeout = {timeout_ms}
-[workload]
-threads = 1
-[workload.ratelimit]
-{rate}
-[[workload.keyspace]]
-klen = {key_bytes}
-nkeys = {keys}
-vlen = {value_bytes}
-vkind = "bytes"
-commands = [{{ verb = "{verb}", weight = 1 }}]
-"""
+_CONFIG = Path(__file__).with_name("rpc_perf.toml.template")
 _FILL_S = 6
 _LINE = re.compile(r"Client Response Latency \(us\):(.*)$", re.M)
 _VALUE = re.compile(r"(?:p(\d+)|max): (\d+)")
@@ -59,7 +34,7 @@ def _command(job: ToolJob, verb: str) -> list[str]:
     load = job.load
     # The table has to be there; without a start there is no limit.
     rate = f"start = {job.rate}" if job.rate else ""
-    text = _CONFIG.format(
+    text = _CONFIG.read_text(encoding="utf-8").format(
         seconds=job.seconds,
         server=job.server,
         callers=load.callers,

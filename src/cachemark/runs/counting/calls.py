@@ -1,0 +1,60 @@
+"""System calls of one operation, by kind: those of a client, or of the server that it uses."""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from cachemark.endpoints.clients import ClientSpec
+from cachemark.endpoints.servers import RunningServer
+from cachemark.host.system_calls import KINDS, SystemCalls, attached, calls_between, traced
+from cachemark.model.counts import Counts
+from cachemark.model.protocol_results import attempts_of
+from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
+
+_WARM_UP_OPS, _OPS = 20, 100
+# A thread that makes fewer calls has no part in each operation.
+_PART_OF_OPERATIONS = 0.5
+
+
+def count_calls(
+    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
+) -> dict[str, Counts]:
+    """The system calls of a client for one operation of each work, by its kind.
+
+    Raises TrialError, UnsupportedError.
+    """
+    log = place.folder / "strace"
+    try:
+        with playing(client, place.worker_cpus, partial(traced, log=log)) as player:
+            return {work.kind: _count(player, work, server, log) for work in works}
+    finally:
+        log.unlink(missing_ok=True)
+
+
+def count_served_calls(
+    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
+) -> dict[str, Counts]:
+    """Those of a server while a client plays. Raises TrialError, UnsupportedError."""
+    log = place.folder / "strace"
+    with playing(client, place.worker_cpus) as player, attached(server.pids, log):
+        return {work.kind: _count(player, work, server, log) for work in works}
+
+
+def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path) -> Counts:
+    player.prepare(work, server)
+    player.play(_WARM_UP_OPS)
+    short_ops, short = _calls(player, _OPS, log)
+    long_ops, long = _calls(player, 2 * _OPS, log)
+    ops = long_ops - short_ops
+    return Counts(
+        **{name: (getattr(long, name) - getattr(short, name)) / ops for name in KINDS},
+        threads=sum(calls >= long_ops * _PART_OF_OPERATIONS for calls in long.by_thread.values()),
+    )
+
+
+def _calls(player: CountingPlayer, ops: int, log: Path) -> tuple[int, SystemCalls]:
+    """Play `ops` operations; return how many were played, and their system calls."""
+    began_s = time.time()
+    done = player.play(ops)
+    return attempts_of(done.operations), calls_between(log, began_s, time.time())
