@@ -39,7 +39,12 @@ def test_each_example_is_played(inside: Inside, tmp_path: Path, example: Path) -
     assert {outcome.state for outcome in read_outcomes(tmp_path)} == {"measured"}, ended.stderr
 
 
-@pytest.mark.parametrize("client", ["native", "python/pymemcache", "go/gomemcache"])
+FURTHER = pytest.mark.slow("plays the swaps of a further language")
+
+
+@pytest.mark.parametrize(
+    "client", ["native", "python/pymemcache", pytest.param("go/gomemcache", marks=FURTHER)]
+)
 def test_the_server_counts_the_swaps_that_callers_lose(
     inside: Inside, tmp_path: Path, client: str
 ) -> None:

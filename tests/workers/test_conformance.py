@@ -23,12 +23,19 @@ CASES = checks()
 CLIENTS = worker_driver.clients()
 
 
+class TapeSharingDriver(WorkerDriver):
+    """Every client is asked to play the same tapes: each is written once."""
+
+    def tape(self, *arguments: str) -> Path:
+        return worker_driver.write_tape(self.folder, *arguments)
+
+
 @pytest.fixture(scope="module", params=CLIENTS)
 def driver(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Generator[WorkerDriver]:
     """One worker for all cases of a client: a second prepare has to be as good as the first."""
     client: Client = request.param
     folder: Path = tmp_path_factory.mktemp("driver")
-    with WorkerDriver(ClientSpec(text=client.id, client=client), folder) as driver:
+    with TapeSharingDriver(ClientSpec(text=client.id, client=client), folder) as driver:
         yield driver
 
 
