@@ -9,6 +9,7 @@ import pytest
 
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.report.compare import CellFilter, compare_within_run
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.formats import (
     PLOT_SUFFIXES,
@@ -90,6 +91,21 @@ def test_nobody_is_first_on_too_few_sittings(tmp_path: Path, blocks: int) -> Non
     said = one_sentence(load_report(run_of(tmp_path, blocks)))
     assert said.startswith("No answer yet: it takes 4 sittings, and this run has ")
     assert one_sentence(load_report(run_of(tmp_path / "more", 4))).startswith("fast is first")
+
+
+@pytest.mark.parametrize("blocks", [3, 4])
+def test_an_interval_within_few_sittings_is_in_no_ranking(tmp_path: Path, blocks: int) -> None:
+    few = run_of(tmp_path, blocks)
+    text = render("markdown", few, None)
+    (ratio, *_) = re.findall(r"\| slow \|(?:[^|]*\|){2} (\d\.\d\d[^|]*) \|", text)
+    assert bool(re.fullmatch(r"0\.\d\d \(.*–.*\)", ratio)) == (blocks == 4)
+    found = compare_within_run(
+        few.header, few.outcomes(), CellFilter(client=("slow", "fast")), ("rate",), 5.0
+    )
+    missing = [note for note in found.notes if note.startswith("no answer within")]
+    assert missing == ["no answer within 3 sittings: 4 sittings are needed"] * (blocks == 3)
+    assert not any("vary too much" in note for note in found.notes)
+    assert {bool(of.together) for row in found.rows for of in row.comparisons} == {False}
 
 
 def test_the_answers_are_those_of_the_sittings(run: Run) -> None:

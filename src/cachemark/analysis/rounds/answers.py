@@ -40,7 +40,7 @@ from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.rounds.ranking import NoFirst, Rank, Standing, beside, standing
 from cachemark.analysis.rounds.round_timeline import RoundTimeline, round_timelines
 from cachemark.analysis.rounds.steal import ArmSteal, steal
-from cachemark.analysis.statistics import Comparison
+from cachemark.analysis.statistics import Comparison, Interval
 from cachemark.model.outcome import Cell, Outcome
 
 
@@ -269,7 +269,7 @@ class _Table:
             name=self._question.name(of.cell),
             value=of.value,
             own=of.own,
-            to_winner=self._together(to_winner) if to_winner else None,
+            to_winner=_over_sittings(self._together(to_winner)) if to_winner else None,
             to_reference=self._ratio(of.cell, self._question.reference),
         )
 
@@ -293,6 +293,13 @@ class _Table:
         if cell in self._question.beside:
             return compare_chosen(self._looked, pair, figure, bound=bound)
         return describe(self._looked, pair, figure)
+
+
+def _over_sittings(of: Comparison) -> Comparison:
+    """Without the interval *within* a few sittings, which a table cannot tell from others."""
+    if of.scope == "over" or of.ratio is None:
+        return of
+    return msgspec.structs.replace(of, ratio=Interval(value=of.ratio.value))
 
 
 def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:

@@ -197,7 +197,8 @@ def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> 
     """
     of = holding_together(looked, comparison, tests)
     own, wide = comparison.ratio, of.ratio
-    if comparison.answer != "open" or not own or own.p is None or own.low is None:
+    told = comparison.scope == "within" or comparison.answer != "open"
+    if told or not own or own.p is None or own.low is None:
         return comparison
     alone = classify(
         own,

@@ -17,9 +17,8 @@ _DELAYED = 0.02
 class ArmSteal(msgspec.Struct, frozen=True, kw_only=True):
     """The slices of an arm, in how many of them CPU time was taken, and which part of their time.
 
-    The part is that of all CPUs together: it is no limit of what the arm lost, and says nothing
-    about a ratio, whose other arm may have lost as much. In `delayed` slices its threads waited for
-    a CPU for longer than usual.
+    The part is of all CPUs: no limit of what the arm lost, or a ratio moved, whose other arm lost
+    some, too. In `delayed` slices its threads waited for a CPU for longer than usual.
     """
 
     cell: Cell

@@ -332,10 +332,8 @@ def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
 def steal_text(arms: Sequence[ArmSteal]) -> str:
     """How often the hypervisor took CPU time, and the most from which arm; empty for never."""
     slices, stolen = sum(arm.slices for arm in arms), sum(arm.stolen for arm in arms)
-    if not stolen:
-        return ""
     most = max(arms, key=lambda arm: arm.share)
-    return (
+    return bool(stolen) * (
         f"The hypervisor took CPU time in {stolen} of {slices} slices: the most from"
         f" {most.cell.client} on {most.cell.server}, {100 * most.share:.1f} % of its time."
     )

@@ -85,7 +85,9 @@ def _several(cells: list[Cell]) -> str:
 def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
     """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
     shown = [(row, of) for row in rows for of in row.comparisons if of.ratio]
-    lines = [*_untested(shown), *_few(shown), *_within(shown)]
+    lines = [*_untested(shown), *_few(shown)]
+    few = dict.fromkeys(of.why for _, of in shown if of.scope == "within" and of.why)
+    lines += [f"no answer within {reason}" for reason in few]
     lines += [note for pair in pairs for note in _failures(pair)]
     return [*lines, *_single(shown), *_unclear(shown)]
 
@@ -116,12 +118,6 @@ def _few(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
     what = _units(fewest.count, fewest)
     are = "is" if fewest.count == 1 else "are"
     return [f"{what} {are} few: use {_FEW} or more for figures that you publish"]
-
-
-def _within(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
-    """Why comparisons over too few units have no answer."""
-    reasons = dict.fromkeys(of.why for _, of in shown if of.scope == "within" and of.why)
-    return [f"no answer within {reason}" for reason in reasons]
 
 
 def _units(count: int, of: Comparison) -> str:
