@@ -5,7 +5,7 @@
     python benchmarks/claims.py --only winner         claims that have this word
 
 Each run has a known truth, and is judged by the functions that judge real runs. A figure of a
-sitting is the truth times the noise of an arm; deviations are those of logarithms.
+sitting is the truth times the noise of an arm; deviations are of logarithms.
 """
 
 from __future__ import annotations

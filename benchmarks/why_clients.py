@@ -1,7 +1,7 @@
 """The counts of one operation of every client that is set up: docs/data/why-2026-11.csv.
 
     python benchmarks/why_clients.py              count all clients again, language by language
-    python benchmarks/why_clients.py rust ruby    count those of some languages, keep the other rows
+    python benchmarks/why_clients.py rust ruby count some languages, keep the other rows
 
 A row is a client and a kind of operation. Columns `error` are half of a 99 % interval. `calls_us`
 is what the kernel takes for the calls, waits and page faults by themselves (`cachemark-engine

@@ -24,7 +24,7 @@ def requests() -> Any:
 
 
 def done(phase: str, attempts: int = 10, **fields: Any) -> dict[str, Any]:
-    """A `done` that claims so many gets, all of them hits."""
+    """A `done` that claims these gets, all of them hits."""
     operation = {"attempts": attempts, "ok": attempts, "hits": attempts, "keys": attempts}
     return {
         "type": "done",

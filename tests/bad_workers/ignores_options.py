@@ -34,7 +34,7 @@ class Player:
         return {**done(request["phase"]), "operations": {"set": operations["get"]}}
 
     def read(self, request: dict) -> dict:
-        """So many reads, of which a local cache answers half."""
+        """Reads, of which a local cache answers half."""
         count = request["ops"]
         # A connection that has begun in text stays so.
         if self.wire == "binary" and not self.stored:

@@ -60,7 +60,7 @@ def header(made: Experiment) -> RunHeader:
 
 
 def operation(count: int, typical_ns: int, draw: random.Random) -> Operation:
-    """So many gets, all hits, around a typical time."""
+    """Gets, all hits, around a typical time."""
     values = [max(1, round(draw.lognormvariate(0, 0.3) * typical_ns)) for _ in range(count)]
     blob = histogram.encode(histogram.from_values(values))
     return Operation(

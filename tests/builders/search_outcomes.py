@@ -19,7 +19,7 @@ def search_experiment(text: str = "p99<1ms", blocks: int = 1) -> Experiment:
 
 
 def closed(client: str, rate: int, block: int = 0, *, load: Load = LOAD) -> Outcome:
-    """The first step of a search: a closed loop that does so many operations in a second."""
+    """The first step of a search: a closed loop with its operations in a second."""
     return _step(client, block, closed_step(load), operations(rate, 10**5))
 
 
@@ -48,7 +48,7 @@ def at_rate(
 
 
 def operations(count: int, time_ns: int, share: float = 1.0) -> Operation:
-    """So many gets: a share of them took this time, the others a tenth of it."""
+    """Gets: a share of them took this time, the others a tenth of it."""
     slow = round(share * count)
     values = [time_ns] * slow + [time_ns // 10] * (count - slow)
     blob = histogram.encode(histogram.from_values(values))

@@ -31,7 +31,7 @@ ready_ms = 5000
 silence_ms = 2000
 """
 
-# For trials in which so many processes start that a busy machine needs longer.
+# For trials that start many processes: a busy machine needs longer.
 PATIENT = ("ready_ms = 5000\nsilence_ms = 2000", "ready_ms = 60000\nsilence_ms = 30000")
 
 ROUNDS = f"""

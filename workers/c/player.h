@@ -35,7 +35,7 @@ struct lane {
   uint64_t next; /* how many operations it played since the tape's start */
   /* Of the kinds that it plays. Slices use two sections: what is counted, and the lead-ins. */
   struct recorder *recorders[SECTIONS][KINDS];
-  struct recorder **section; /* those of the section that is going on */
+  struct recorder **section; /* of the section that is going on */
   struct timeline timeline;
   struct histogram *lag;
   struct groups *groups;

@@ -54,5 +54,7 @@ def _packed(caller, record, facts_of):
 
 def _bytes(answer):
     """The answer of a library to a read, as bytes: some return the value inside of something."""
+    if isinstance(answer, dict) and len(answer) == 1:
+        (answer,) = answer.values()
     value = answer[0] if isinstance(answer, tuple) and answer else getattr(answer, "value", answer)
     return value if isinstance(value, bytes) else str(value).encode()

@@ -77,8 +77,8 @@ def _neighbours(
     """ln(first / second) of neighbours in time; none if the two sides did not take turns.
 
     Side by side, as in A B A B or A B B A. At most one run may have no partner, at an end. In A B A
-    B a trend of the machine is in all pairs. It has the other sign in those of each run with the
-    one after its partner, which are the second list.
+    B a trend of the machine is in all pairs. It has the other sign in the pairs of each run with
+    the one after its partner, which are the second list.
     """
     runs = [(run.began, True, _log(run)) for run in first]
     runs += [(run.began, False, _log(run)) for run in second]

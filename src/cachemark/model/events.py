@@ -42,7 +42,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, tag="position"):
 
 
 class TrialEnded(msgspec.Struct, frozen=True, kw_only=True, tag="trial"):
-    """A trial has ended. Figures are those of a valid trial; times are in ns."""
+    """A trial has ended. Only a valid trial has figures; times are in ns."""
 
     cell: CellNames
     block: int

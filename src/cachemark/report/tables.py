@@ -135,20 +135,19 @@ def _hit_ratio(summary: CellSummary) -> float | None:
 
 
 def _ranking_table(group: Group) -> Table:
-    return Table(
-        columns=[
-            TableColumn(group.heading, "name"),
-            TableColumn("version", words=True, spare=3),
-            TableColumn("ops/s", "rate"),
-            TableColumn(ratio_heading(group), "ratio"),
-            *_PERCENTILES,
-            TableColumn("client CPU/op", "client-cpu", spare=4),
-            TableColumn("server CPU/op", spare=1),
-            TableColumn("errors", "errors", spare=5),
-            TableColumn("valid", spare=10),
-        ],
-        rows=[_ranking_row(row, group) for row in group.rows],
-    )
+    columns = [
+        TableColumn(group.heading, "name"),
+        TableColumn("version", words=True, spare=3),
+        TableColumn("ops/s", "rate"),
+        TableColumn(ratio_heading(group), "ratio"),
+        *_PERCENTILES,
+        TableColumn("client CPU/op", "client-cpu", spare=4),
+        TableColumn("server CPU/op", spare=1),
+        TableColumn("errors", "errors", spare=5),
+        TableColumn("valid", spare=10),
+    ]
+    rows = [_ranking_row(row, group, len(columns)) for row in group.rows]
+    return Table(columns=columns, rows=rows)
 
 
 def ratio_heading(group: Group) -> str:
@@ -157,13 +156,13 @@ def ratio_heading(group: Group) -> str:
     return _NO_FIRST_HEADING if unnamed else _RATIO_HEADING[group.metric]
 
 
-def _ranking_row(row: ClientRow, group: Group) -> list[str]:
+def _ranking_row(row: ClientRow, group: Group, width: int) -> list[str]:
     summary = row.summary
     of_clients = group.kind == "clients"
     version = summary.library_version if of_clients else summary.server_version
     valid = f"{summary.valid}/{summary.trials}"
     if summary.total is None:
-        return [row.name, version, *["–"] * 8, valid]
+        return [row.name, version, *["–"] * (width - 3), valid]
     total = summary.total
     return [
         row.name,

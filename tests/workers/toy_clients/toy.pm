@@ -70,7 +70,7 @@ sub set ($self, $key, $value, $exptime) {
     return $line eq "STORED\r\n";
 }
 
-# What an answer other than the expected one comes to: a miss, or the fault that was noted.
+# The outcome of an answer other than the expected one: a miss, or the fault that was noted.
 sub failed ($self, $op, $got) {
     # in verification: $self->{nothing}->method;
     return $self->{fault};

@@ -174,7 +174,7 @@ def _own_counts(measure: Done) -> Iterator[Finding]:
 
 
 def _group_counts(measure: Done, load: Load) -> Iterator[Finding]:
-    """Groups × length are the operations, but for those of groups that were cut.
+    """Groups × length are the operations, but for cut groups.
 
     The end of a run cuts one group of each caller at most. Slices cut any number of them, and a
     failed operation takes its group's operations with it: then there is only an upper bound.

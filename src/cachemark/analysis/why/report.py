@@ -28,7 +28,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
     """The counts, and the differences that the rules find between clients.
 
-    If servers were counted, their names stand for those of clients, and `player` is the client.
+    If servers were counted, their names stand for clients' names, and `player` is the client.
     `unit_costs` has one entry for each repetition. `missing` says what could not be counted here,
     and the remedy. `shares` comes from the `profiles`, if clients were sampled.
     """

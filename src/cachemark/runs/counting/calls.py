@@ -1,4 +1,4 @@
-"""System calls of one operation, by kind: those of a client, or of the server that it uses."""
+"""System calls of one operation, by kind: a client's, or its server's."""
 
 import time
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def count_calls(
 def count_served_calls(
     client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
 ) -> dict[str, Counts]:
-    """Those of a server while a client plays. Raises TrialError, UnsupportedError."""
+    """The calls of a server while a client plays. Raises TrialError, UnsupportedError."""
     log = place.folder / "strace"
     with playing(client, place.worker_cpus) as player, attached(server.pids, log):
         return {work.kind: _count(player, work, server, log) for work in works}

@@ -75,8 +75,8 @@ def count_processor(
 ) -> dict[str, Counts]:
     """CPU time, switches, page faults and memory of one operation of each work, by its kind.
 
-    The loop's own are among them. With `of_server`, they are those of the server, but for memory.
-    Raises TrialError, UnsupportedError.
+    The loop's own are among them. With `of_server`, the server's, but for memory. Raises
+    TrialError, UnsupportedError.
     """
     with playing(client, place.worker_cpus) as player:
         pid = server.pids[0] if of_server else None

@@ -26,7 +26,7 @@ import org.openjdk.jmh.infra.ThreadParams;
  * has no figure then.
  *
  * <p>`java -jar benchmarks.jar -t 8 -p client=folsom -p server=HOST:PORT`. The JVM's flags are those
- * of the worker, the times those of a look; `-f 5 -wi 5 -w 10 -i 5 -r 10` are JMH's own.
+ * of the worker, the times are for a look; `-f 5 -wi 5 -w 10 -i 5 -r 10` are JMH's own.
  */
 @State(Scope.Benchmark)
 @Fork(
