@@ -84,7 +84,7 @@ def test_a_server_that_drops_values_which_nobody_reads_is_invalid(
 def rounds_with_enough_ops(
     inside: Inside, folder: Path, text: str, least: int, *options: str, **work: str
 ) -> list[Outcome]:
-    """The outcomes of rounds that become longer until each has counted so many operations."""
+    """The outcomes of rounds that become longer until each has counted enough operations."""
     outcomes: list[Outcome] = []
     for measure_ms in ("600", "2400", "9600"):
         shutil.rmtree(folder / "results", ignore_errors=True)
