@@ -51,6 +51,7 @@ def test_two_clients_are_counted(inside: Inside, tmp_path: Path) -> None:
     assert (difference["client"], difference["base"]) == ("native", "reference")
 
 
+@pytest.mark.slow("counts three servers")
 def test_servers_are_counted_as_a_client_plays(inside: Inside, tmp_path: Path) -> None:
     out = tmp_path / "why.json"
     servers = ("--server", "embedded:io=blocking", "--server", "embedded", "--server", "memcached")
