@@ -22,7 +22,8 @@ export class RenewedCall extends Call {
     );
   }
 
-  /** An answer that comes while it renews is dropped. */ end(answer, error) {
+  /** An answer that comes while it renews is dropped. */
+  end(answer, error) {
     if (!this.renewing) super.end(answer, error);
   }
 

@@ -8,8 +8,8 @@ export const SERVER = 4;
 export const CLIENT = 5;
 export const PROTOCOL = 6;
 
-/** The errors' names in `done`; OK and WRONG_VALUE are not among them. */ export const ERRORS = [,
-, 'timeout', 'connection', 'server', 'client', 'protocol'];
+/** The errors' names in `done`; OK and WRONG_VALUE are not among them. */
+export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protocol'];
 
 // The value of an item with other flags than 0: it equals no value of the tape.
 const OTHER_FLAGS = Buffer.from('other flags than 0');

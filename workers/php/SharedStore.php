@@ -42,9 +42,8 @@ final class SharedStore
     private readonly FFI\CData $numberPlace;
 
     /**
-     * Open a store of this program's own user, or of the user with the number `$owner`. `get` makes
-     * objects of `$allowedClasses` only, as unserialize() does: to make an object can run its code.
-     * Raises RuntimeException.
+     * Open a store of this program's own user, or of the user with the number `$owner`. `get` makes objects
+     * of `$allowedClasses` only, as unserialize() does: to make an object can run its code. Raises RuntimeException.
      *
      * @param bool|list<class-string> $allowedClasses
      */

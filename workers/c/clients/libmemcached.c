@@ -162,7 +162,9 @@ static enum status exact_status(const struct session *s, memcached_return_t code
   return left == MEMCACHED_SUCCESS ? status : status_of(left);
 }
 
-/* The prefill needs the outcome of its writes. */ static void begin(void *session, bool prefill) {
+/* The prefill needs the outcome of its writes. */
+static void begin(void *session, bool prefill)
+{
   struct session *s = session;
   bool buffering = s->buffers && !prefill;
   if (buffering != s->buffering) {

@@ -14,8 +14,9 @@ final class Groups
     /** @var array<int, int> */
     private array $times;
 
-    /** Null if there are no groups whose times are measured: an open loop's times would be the
-    schedule's. */ public static function of(Tape $tape): ?self {
+    /** Null if there are no groups whose times are measured: an open loop's times would be the schedule's. */
+    public static function of(Tape $tape): ?self
+    {
         return $tape->group > 1 && !$tape->openLoop ? new self($tape->group) : null;
     }
 

@@ -17,12 +17,18 @@ trait SlicedLane
     private int $position = 0;
     /** @var array{int, int} played and unsent operations of its record before this part */
     private array $before;
-    /** @var array{int, int, int} played and failed operations before this slice, and operations of
-    lead-ins */ private array $beforeSlice; /** When the counted part began. */ private int $fromNs
-    = 0; /** @var array{int, int}|null the first half of the counted part: when it ended, and its
-    operations */ private ?array $half; /** The instant at which the tape stands still between
-    slices. */ private int $tapeNs = 0; /** @var array{int, int} */ private array $cpuNs = [0, 0];
-    /** @var array<string, int> */ private array $usage;
+    /** @var array{int, int, int} played and failed operations before this slice, and operations of lead-ins */
+    private array $beforeSlice;
+    /** When the counted part began. */
+    private int $fromNs = 0;
+    /** @var array{int, int}|null the first half of the counted part: when it ended, and its operations */
+    private ?array $half;
+    /** The instant at which the tape stands still between slices. */
+    private int $tapeNs = 0;
+    /** @var array{int, int} */
+    private array $cpuNs = [0, 0];
+    /** @var array<string, int> */
+    private array $usage;
 
     /** Play slice after slice, as the parent says; return their results. @return array<string, mixed> */
     public function playSlices(): array

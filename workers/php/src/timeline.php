@@ -41,8 +41,9 @@ final class Timeline
         $this->endNs = $this->sliceNs ? $startNs + $this->sliceNs : PHP_INT_MAX;
     }
 
-    /** End a slice, with the operations so far and the sum of their response times. */ public
-    function close(int $done, int $tookNs): void {
+    /** End a slice, with the operations so far and the sum of their response times. */
+    public function close(int $done, int $tookNs): void
+    {
         $this->ok[$this->at] += $done - $this->done;
         $this->responseNs[$this->at] += $tookNs - $this->tookNs;
         [$this->done, $this->tookNs] = [$done, $tookNs];
@@ -72,8 +73,9 @@ final class Timeline
         ];
     }
 
-    /** The timelines of all lanes as one, or null. @param list<array<string, mixed>> $timelines
-    @return array<string, mixed>|null */ public static function merge(array $timelines): ?array {
+    /** The timelines of all lanes as one, or null. @param list<array<string, mixed>> $timelines @return array<string, mixed>|null */
+    public static function merge(array $timelines): ?array
+    {
         $sum = array_shift($timelines);
         if ($sum === null) {
             return null;

@@ -66,8 +66,8 @@ final class CallLog {
         }
     }
 
-    /** The outcome of a call in the log: failures follow in the order of their codes. */ private
-    static byte logged(Op op, long outcome) {
+    /** The outcome of a call in the log: failures follow in the order of their codes. */
+    private static byte logged(Op op, long outcome) {
         if (outcome < 0) {
             return (byte) (MISS - outcome);
         }

@@ -22,8 +22,8 @@ final class Done {
         }
     }
 
-    /** The sum of the lanes, whose recorders and timelines are added to the first lane's. */ static
-    JsonObject of(String phase, Lane[] own, boolean openLoop, Totals totals) {
+    /** The sum of the lanes, whose recorders and timelines are added to the first lane's. */
+    static JsonObject of(String phase, Lane[] own, boolean openLoop, Totals totals) {
         long inFlight = 0;
         long queued = 0;
         long unsent = 0;

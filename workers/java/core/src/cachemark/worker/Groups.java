@@ -18,7 +18,8 @@ final class Groups {
     private long beganNs;
     /** All operations of the group so far were right and are counted. */
     private boolean whole;
-    /** Operations that are noted in another order than their calls. */ private int outOfOrder;
+    /** Operations that are noted in another order than their calls. */
+    private int outOfOrder;
 
     static Groups of(TapeFile tape) {
         return tape.group > 1 && !tape.openLoop ? new Groups(tape.group) : NONE;

@@ -22,8 +22,8 @@ final class OwnError extends RuntimeException {
                 : thrown + " (" + origin.getFileName() + ":" + origin.getLineNumber() + ")";
     }
 
-    /** The frame that threw, if it is this worker's and not a library's; Java's own frames are
-    skipped. */ private static StackTraceElement origin(Throwable thrown) {
+    /** The frame that threw, if it is this worker's and not a library's; Java's own are skipped. */
+    private static StackTraceElement origin(Throwable thrown) {
         for (StackTraceElement frame : thrown.getStackTrace()) {
             String name = frame.getClassName();
             if (!name.startsWith("java.") && !name.startsWith("jdk.")) {

@@ -11,7 +11,8 @@ interface Script {
     /** Take the operation that was given last back: it is given again. */
     void unread();
 
-    /** The place of the operation that was given last in its lane. */ int place();
+    /** The place of the operation that was given last in its lane. */
+    int place();
 
     /** When the operation that was given last is due, in ns from the window's start. */
     default long dueNs() {

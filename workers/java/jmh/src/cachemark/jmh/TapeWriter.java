@@ -121,8 +121,8 @@ final class TapeWriter {
         return at;
     }
 
-    /** Draw the keys of a batch, each at most once; where it is in the run table. */ private int
-    run(SplittableRandom draw, int runsAt, int batch, int run) {
+    /** Draw the keys of a batch, each at most once; where it is in the run table. */
+    private int run(SplittableRandom draw, int runsAt, int batch, int run) {
         Set<Integer> drawn = new LinkedHashSet<>();
         while (drawn.size() < run) {
             drawn.add(draw.nextInt(data.count()));
