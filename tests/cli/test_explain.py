@@ -39,7 +39,7 @@ def test_a_cell_of_trials_is_explained(cli: Cli, inside: Inside, tmp_path: Path)
         ended = inside("explain", "--client", "native")
     assert ended.returncode == 0, ended.stderr
     assert "trials: one after the other" in ended.stdout
-    assert "operations answered rightly in" in ended.stdout
+    assert "successful operations in" in ended.stdout
     named = inside("explain", "latest", "native", "embedded")
     assert (named.returncode, named.stdout) == (0, ended.stdout), named.stderr
     missing = inside("explain", "latest", "nobody")

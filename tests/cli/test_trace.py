@@ -95,3 +95,11 @@ def test_the_plan_of_a_replay_is_as_long_as_the_trace(inside: Inside, tmp_path: 
     assert ended.returncode == 0, ended.stderr
     # A pass ends one mean gap after the last arrival: 90 s.
     assert "4 trials, 4 blocks, about 6 min" in " ".join(ended.stderr.split())
+
+
+def test_the_first_column_may_be_unused(inside: Inside, tmp_path: Path) -> None:
+    """As in Alibaba's traces: `-` begins the names, and is no option."""
+    (tmp_path / "blocks.csv").write_text("0,R,4096,512,10\n1,W,8192,512,20\n")
+    ended = inside("trace", "show", "blocks.csv", "--columns", "-,op,key,size,time:us")
+    assert ended.returncode == 0, ended.stderr
+    assert "2 requests in 0.0 s" in ended.stdout

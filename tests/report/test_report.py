@@ -61,6 +61,16 @@ def test_a_trial_with_similar_reasons_is_one_trial() -> None:
     assert "2 of 4 trials INVALID: server 1: late by 2.5 ms (and similar)" in line
 
 
+def test_the_line_of_a_failed_trial_has_its_remedy() -> None:
+    trials = [measured("native", block, 5000, index=block) for block in range(3)]
+    reset = msgspec.structs.replace(
+        missing(trials[0]), state="failed", reason="connection reset", remedy="add tls=yes"
+    )
+    report = build(header(experiment(["native"])), [reset, *trials[1:]])
+    (line,) = report.rejected
+    assert line.endswith("1 of 3 trials failed: connection reset → add tls=yes")
+
+
 def test_a_client_without_a_rival_is_first_in_no_comparison() -> None:
     """Such as the only cache in the process: it shares no group with the clients of a server."""
     played = [

@@ -79,10 +79,15 @@ final class SharedStore
         self::check(self::library()->cm_store_init($name, $memoryBytes, $hashPower ?? -1, $mode));
     }
 
-    /** Remove a store's name; false if there is none. Programs that have it open keep it. */
-    public static function destroy(string $name): bool
+    /**
+     * Remove a store's name; false if there is none. Programs that have it open keep it. `$owner`: its user, if that
+     * is another.
+     */
+    public static function destroy(string $name, ?int $owner = null): bool
     {
-        return self::check(self::library()->cm_store_destroy($name), self::NOT_FOUND) === self::OK;
+        $ffi = self::library();
+        $status = $owner === null ? $ffi->cm_store_destroy($name) : $ffi->cm_store_destroy_of($name, $owner);
+        return self::check($status, self::NOT_FOUND) === self::OK;
     }
 
     /** The library's version. */

@@ -28,7 +28,8 @@ class TraceReading:
         ),
     ] = None
     trace_columns: Annotated[
-        str | None, Parameter(name=["--columns"], help="the columns of a trace without a header")
+        str | None,
+        Parameter(name=["--columns"], help="columns without a header", allow_leading_hyphen=True),
     ] = None
 
     @property

@@ -214,7 +214,8 @@ def _rejected_line(
     count = len({id(trial) for trial, _ in members})
     total = sum(len(trials_by_cell[cell]) for cell in cells)
     where = cell_title(cells[0]) if len(cells) == 1 else count_of(len(cells), "cell")
-    return f"{where}: {count} of {total} trials {reason}{similar}"
+    remedy = next((f" → {trial.remedy}" for trial, _ in members if trial.remedy), "")
+    return f"{where}: {count} of {total} trials {reason}{similar}{remedy}"
 
 
 def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:

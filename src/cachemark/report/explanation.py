@@ -77,7 +77,7 @@ def _outcome_line(outcome: Outcome, head: str) -> str:
     done, elapsed_ns = ok(outcome.measure), outcome.measure.elapsed_ns
     slices = f" in {len(outcome.rounds.slices.ops)} slices" if outcome.rounds else ""
     per_s = f" = {number(done / elapsed_ns * 1e9)} ops/s" if elapsed_ns else ""
-    text = f"{head}{done:,} operations answered rightly in {elapsed_ns / 1e9:.3f} s{slices}{per_s}"
+    text = f"{head}{done:,} successful operations in {elapsed_ns / 1e9:.3f} s{slices}{per_s}"
     verdict = f"; {outcome.verdict}"
     if outcome.verdict != "VALID":
         verdict += f", so it does not count: {'; '.join(outcome.reasons)}"

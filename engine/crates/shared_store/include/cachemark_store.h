@@ -67,9 +67,12 @@ int cm_store_open_of(const char *name, uint32_t user, cm_store **store);
 /* Close it; the items stay. NULL is allowed. */
 void cm_store_close(cm_store *store);
 
-/* Remove a store's name. Processes that have it open keep it; its memory is freed when they close it.
- * Returns OK, NOT_FOUND, INVALID or SYSTEM. */
+/* Remove the name of a store of this process's user. Processes that have it open keep it; its memory is freed when
+ * they close it. Returns OK, NOT_FOUND, INVALID or SYSTEM. */
 int cm_store_destroy(const char *name);
+
+/* The same, of a store of the user with the number `user`. */
+int cm_store_destroy_of(const char *name, uint32_t user);
 
 /* Read a value into `buffer`. `value_length` and `flags` may be NULL. Returns OK, NOT_FOUND, BUFFER (nothing was
  * copied) or INVALID. A key has 1 to 250 bytes, here and below. */

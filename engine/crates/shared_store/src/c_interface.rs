@@ -180,6 +180,15 @@ pub unsafe extern "C" fn cm_store_destroy(name: *const c_char) -> c_int {
 ///
 /// See the header.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cm_store_destroy_of(name: *const c_char, user: u32) -> c_int {
+    // SAFETY: the header asks for it.
+    unsafe { with_text(name, |name| status(NamedStore::destroy_of(name, Owner::User(user)))) }
+}
+
+/// # Safety
+///
+/// See the header.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cm_store_get(
     store: &NamedStore,
     key_start: *const c_void,

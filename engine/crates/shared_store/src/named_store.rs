@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -75,9 +75,19 @@ impl NamedStore {
         Ok(NamedStore { store, path })
     }
 
-    /// Remove a store's name. Its memory is free as soon as no process has it open any more.
+    /// Remove the name of a store of this process's user. Its memory is free as soon as no process has it open
+    /// any more.
     pub fn destroy(name: &str) -> io::Result<()> {
-        fs::remove_file(path_of(name)?).map_err(|error| explain(error, name))
+        NamedStore::destroy_of(name, Owner::Own)
+    }
+
+    /// Remove the name of a user's store; also of a file or link there that is no store.
+    pub fn destroy_of(name: &str, owner: Owner) -> io::Result<()> {
+        let path = path_of(name)?;
+        let removed = fs::symlink_metadata(&path)
+            .and_then(|found| owner.check(found.uid()))
+            .and_then(|()| fs::remove_file(&path));
+        removed.map_err(|error| explain(error, name))
     }
 
     /// The file.
@@ -119,9 +129,8 @@ fn explain(error: io::Error, name: &str) -> io::Error {
             io::Error::new(error.kind(), format!("there is no store {name:?}: make it first"))
         }
         ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-            let text = format!(
-                "the store {name:?} is {error}: name its owner to open it, if you trust that user"
-            );
+            let text =
+                format!("the store {name:?} is {error}: name its owner, if you trust that user");
             io::Error::new(error.kind(), text)
         }
         ErrorKind::PermissionDenied => {

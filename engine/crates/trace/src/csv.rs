@@ -147,13 +147,24 @@ impl Columns {
         self.named && numbers.into_iter().flatten().any(is_name)
     }
 
+    /// The least number of fields of a line. Between spaces no field can be empty, so that optional ones at the end
+    /// are missing, as IBM's traces have it.
+    fn least(&self) -> usize {
+        if self.separator != Separator::Space {
+            return self.fields;
+        }
+        let needed = [Some(self.key), self.op, self.time.map(|(at, _)| at)];
+        needed.into_iter().flatten().max().map_or(self.fields, |last| last + 1)
+    }
+
     pub(crate) fn event(&self, line: &str) -> Result<TraceEvent, String> {
         let fields = self.separator.split(line);
-        if fields.len() != self.fields {
+        if fields.len() > self.fields || fields.len() < self.least() {
             let whose = if self.named { "--columns names" } else { "the header has" };
             return Err(format!("{} fields, {whose} {}", fields.len(), self.fields));
         }
-        let given = |at: Option<usize>| at.map(|at| fields[at]).filter(|text| !text.is_empty());
+        let given =
+            |at: Option<usize>| fields.get(at?).copied().filter(|text: &&str| !text.is_empty());
         let at_ns = match self.time {
             Some((at, unit)) => given(Some(at)).map(|text| time(text, unit)).transpose()?,
             None => None,

@@ -97,11 +97,50 @@ impl<'a> Lines<'a> {
         }
         self.number = number;
         if bytes.len() as u64 > MAX_LINE_BYTES {
+            if number == 1 && bytes.contains(&0) {
+                return Err(at(no_text(&bytes)));
+            }
             return Err(at(format!("longer than {MAX_LINE_BYTES} bytes")));
+        }
+        if number == 1 && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
+            return Err(at(no_text(&bytes)));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| at("it is not UTF-8".to_owned()))?;
         let text =
             if number == 1 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
         Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
+    }
+}
+
+/// The first bytes of files that are often taken for a trace, and how a trace is made of each.
+const NO_TEXTS: [(&[u8], &str); 9] = [
+    (b"BZh", "it is packed by bzip2: unpack it by bunzip2, or pack it by gzip or zstd"),
+    (b"\xfd7zXZ\0", "it is packed by xz: unpack it by unxz, or pack it by gzip or zstd"),
+    (b"\x04\x22\x4d\x18", "it is packed by lz4: unpack it by unlz4, or pack it by gzip or zstd"),
+    (b"PK\x03\x04", "it is a zip archive: unpack it by unzip"),
+    (b"7z\xbc\xaf\x27\x1c", "it is a 7-Zip archive: unpack it"),
+    (b"PAR1", "it is a Parquet file: write it as CSV first"),
+    (b"\xff\xfe\0\0", "it is UTF-32: write it as UTF-8 by iconv -f UTF-32 -t UTF-8"),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
+];
+const UTF_16: &str = "it is UTF-16: write it as UTF-8 by iconv -f UTF-16 -t UTF-8";
+/// A tar archive has this at byte 257.
+const TAR: &[u8] = b"ustar";
+
+/// What a file is whose first line is no text, with the remedy.
+fn no_text(bytes: &[u8]) -> String {
+    let known = NO_TEXTS.iter().find(|(begin, _)| bytes.starts_with(begin));
+    if let Some((_, text)) = known {
+        return (*text).to_owned();
+    }
+    match bytes {
+        _ if bytes.get(257..).is_some_and(|rest| rest.starts_with(TAR)) => {
+            "it is a tar archive: unpack it by tar -xf".to_owned()
+        }
+        [1..=255, 0, 1..=255, 0, ..] => UTF_16.replace("UTF-16 -t", "UTF-16LE -t"),
+        [0, 1..=255, 0, 1..=255, ..] => UTF_16.replace("UTF-16 -t", "UTF-16BE -t"),
+        _ => "it is not UTF-8, so no text: a binary trace needs its format (--trace-format)"
+            .to_owned(),
     }
 }

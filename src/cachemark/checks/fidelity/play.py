@@ -77,8 +77,7 @@ class ClientUnderTest:
         self._folder = folder
         self._fleets: dict[int, Fleet] = {}
         self._ready: Ready | None = None
-        usable = usable_cpus()
-        self._cpus = halves(usable)
+        self._cpus = halves(usable_cpus())
 
     def __enter__(self) -> "ClientUnderTest":
         return self

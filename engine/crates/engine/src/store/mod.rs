@@ -55,7 +55,10 @@ enum Action {
         opened: Opened,
     },
     /// Remove the store; programs that have it open keep it until they close it
-    Destroy { name: String },
+    Destroy {
+        #[command(flatten)]
+        opened: Opened,
+    },
 }
 
 /// A store that is there.
@@ -69,7 +72,11 @@ struct Opened {
 
 impl Opened {
     fn open(&self) -> io::Result<NamedStore> {
-        NamedStore::open_of(&self.name, self.owner.map_or(Owner::Own, Owner::User))
+        NamedStore::open_of(&self.name, self.owner())
+    }
+
+    fn owner(&self) -> Owner {
+        self.owner.map_or(Owner::Own, Owner::User)
     }
 }
 
@@ -95,7 +102,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
         Action::Stat { opened, json } => stat(&opened, json),
         Action::Dump { opened, values } => dump(&opened, values),
         Action::Flush { opened } => opened.open().map(|store| store.flush(0, now_s())),
-        Action::Destroy { name } => NamedStore::destroy(&name),
+        Action::Destroy { opened } => NamedStore::destroy_of(&opened.name, opened.owner()),
     };
     done.map_or_else(|error| fail(format!("store: {error}")), |()| ExitCode::SUCCESS)
 }

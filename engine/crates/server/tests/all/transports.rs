@@ -67,12 +67,15 @@ fn datagrams_are_answered_in_frames() {
     let reply = ask(0xabcd, b"get a\r\n");
     assert_eq!(reply.len(), 4);
     assert_eq!(reply.concat(), got);
-    // Lists of items are refused: the reply to a forged address would be many times the request.
-    let refusals: [(&[u8], &[u8]); 4] = [
+    // Lists of items, prefixes and clients are refused: the reply to a forged address would be many times the request.
+    let refusals: [(&[u8], &[u8]); 7] = [
         (b"lru_crawler metadump all\r\n", b"ERROR metadump not allowed\r\n"),
         (b"lru_crawler metadump hash\r\n", b"ERROR metadump not allowed\r\n"),
         (b"lru_crawler mgdump hash\r\n", b"ERROR key dump not allowed\r\n"),
         (b"stats cachedump 1 0\r\n", b"CLIENT_ERROR stats cachedump not allowed\r\n"),
+        (b"stats detail dump\r\n", b"CLIENT_ERROR stats detail not allowed\r\n"),
+        (b"stats conns\r\n", b"CLIENT_ERROR stats conns not allowed\r\n"),
+        (b"stats con\r\n", b"CLIENT_ERROR stats conns not allowed\r\n"),
     ];
     for (request, refusal) in refusals {
         assert_eq!(ask(2, request).concat(), refusal);

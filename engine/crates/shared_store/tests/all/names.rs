@@ -105,10 +105,28 @@ fn the_store_of_another_user_is_opened_only_by_its_owners_name() {
     };
     let error = refused.err().expect("refused");
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    assert!(
-        error.to_string().ends_with("name its owner to open it, if you trust that user"),
-        "{error}"
-    );
+    let remedy = "name its owner, if you trust that user";
+    assert!(error.to_string().ends_with(remedy), "{error}");
+}
+
+/// Root may remove every file: the store of another user stays unless its owner is named.
+#[test]
+fn the_store_of_another_user_is_destroyed_only_by_its_owners_name() {
+    let name = Name::of("destroyed");
+    let path = NamedStore::create(&name.0, &SETTINGS).expect("a store").path().to_owned();
+    let own = path.metadata().expect("its file").uid();
+    let other = own + 1;
+    let refused = if chown(&path, Some(other), None).is_ok() {
+        NamedStore::destroy(&name.0)
+    } else {
+        NamedStore::destroy_of(&name.0, Owner::User(other))
+    };
+    let error = refused.expect_err("refused");
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    assert!(path.exists());
+    let owner = path.metadata().expect("its file").uid();
+    NamedStore::destroy_of(&name.0, Owner::User(owner)).expect("the owner was named");
+    assert!(!path.exists());
 }
 
 #[test]

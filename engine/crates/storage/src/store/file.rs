@@ -40,6 +40,15 @@ impl Owner {
             Owner::User(number) => number,
         }
     }
+
+    /// Refuse a file of any other user.
+    pub fn check(self, user: u32) -> io::Result<()> {
+        if user == self.user() {
+            return Ok(());
+        }
+        let text = format!("of user {user}, not of user {}", self.user());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+    }
 }
 
 impl Store {
@@ -135,9 +144,6 @@ pub fn file_of(path: &Path, owner: Owner) -> io::Result<File> {
     if !found.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file"));
     }
-    if found.uid() != owner.user() {
-        let text = format!("of user {}, not of user {}", found.uid(), owner.user());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-    }
+    owner.check(found.uid())?;
     Ok(file)
 }

@@ -18,9 +18,15 @@ fn files_without_a_header_have_columns_that_are_named() {
     let cachesim = "# time, object, size\n1,42932745,512\n2,42932746,512\n";
     let imported = read_columns(cachesim, "time,key,size").expect("a trace");
     assert!(operations(&tape(&imported.recording, CLOSED)).iter().all(|op| op.0 == Verb::Get));
-    // IBM's object store.
-    let ibm = "1219008 REST.PUT.OBJECT 8d4f 1056\n1221974 REST.GET.OBJECT 8d4f 1528\n1232488 REST.HEAD.OBJECT 8d4f 0\n";
-    let imported = read_columns(ibm, "time:ms op key size").expect("a trace");
+    // IBM's object store: only some lines have a range, and some no size.
+    let ibm = "1219008 REST.PUT.OBJECT 8d4f 1056\n1221974 REST.GET.OBJECT 8d4f 1528 0 1527\n1232488 REST.HEAD.OBJECT 8d4f\n";
+    let imported = read_columns(ibm, "time:ms op key size - -").expect("a trace");
+    for (line, fields) in [("1 REST.GET.OBJECT", 2), ("1 REST.GET.OBJECT a 1 0 1 2", 7)] {
+        let refused = read_columns(line, "time:ms op key size - -").expect_err(line);
+        assert!(refused.starts_with(&format!("line 1: {fields} fields")), "{refused}");
+    }
+    let refused = read_columns("1,a\n", "time,key,size").expect_err("an empty field has a comma");
+    assert!(refused.starts_with("line 1: 2 fields, --columns names 3"), "{refused}");
     let verbs: Vec<Verb> =
         operations(&tape(&imported.recording, CLOSED)).into_iter().map(|op| op.0).collect();
     assert_eq!((verbs, left_out(&imported, "head")), (vec![Verb::Set, Verb::Get], 1));

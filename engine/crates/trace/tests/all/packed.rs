@@ -1,6 +1,8 @@
 //! Packed traces: every frame and member, with its checksum, and no bomb.
 
-use cachemark_trace::{Format, ImportOptions, import_file};
+use std::io::Cursor;
+
+use cachemark_trace::{Format, ImportOptions, import, import_file};
 
 use crate::common::{TWITTER, read};
 
@@ -71,4 +73,29 @@ fn damaged_and_endless_files_are_refused() {
     let short = b"op,key\nget,a\n".repeat(3_000_000);
     let large = refused("r.zst", &compress_to_vec(&short[..], CompressionLevel::Fastest));
     assert!(large.contains("1000 times as large"), "{large}");
+}
+
+#[test]
+fn other_packings_and_encodings_are_named_with_the_remedy() {
+    let utf_16 =
+        |order: fn(u16) -> [u8; 2]| TWITTER.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let tar = [&b"a.csv"[..], &[0; 252], b"ustar\x0000", &[0; 247], TWITTER.as_bytes()].concat();
+    for (begin, said) in [
+        (b"BZh91AY&SY\xff\n".to_vec(), "packed by bzip2: unpack it by bunzip2"),
+        (b"\xfd7zXZ\0\0\x04\n".to_vec(), "packed by xz: unpack it by unxz"),
+        (b"\x04\x22\x4d\x18\x64\x40\xa7\n".to_vec(), "packed by lz4: unpack it by unlz4"),
+        (b"PK\x03\x04\x14\0\n".to_vec(), "a zip archive"),
+        (b"PAR1\x15\0\n".to_vec(), "a Parquet file"),
+        (
+            [&b"\xff\xfe"[..], &utf_16(u16::to_le_bytes)].concat(),
+            "UTF-16: write it as UTF-8 by iconv -f UTF-16 ",
+        ),
+        (utf_16(u16::to_le_bytes), "iconv -f UTF-16LE -t UTF-8"),
+        (utf_16(u16::to_be_bytes), "iconv -f UTF-16BE -t UTF-8"),
+        (tar, "a tar archive"),
+        (b"caf\xe9,get\n".to_vec(), "it is not UTF-8"),
+    ] {
+        let refused = import(&mut Cursor::new(begin), &ImportOptions::default()).expect_err(said);
+        assert!(refused.starts_with("line 1: ") && refused.contains(said), "{refused}");
+    }
 }

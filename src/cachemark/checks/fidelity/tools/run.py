@@ -81,8 +81,7 @@ def _play(tool: Tool, program: str, case: Case, depth: int) -> tuple[ToolResult,
 
     Raises TrialError.
     """
-    usable = usable_cpus()
-    cpus = halves(usable)
+    cpus = halves(usable_cpus())
     with temporary_folder() as folder:
         with scripted(case.script, folder, cpus[0]) as server:
             port = parse_host_port(server.address).port

@@ -49,6 +49,10 @@ pub fn answer(topic: &[u8], state: &State, socket: Option<i32>) -> Option<Answer
         b"items" => items::items(state),
         b"slabs" => items::slabs(state),
         b"sizes" => items::sizes(state),
+        // Datagrams get no list that grows with clients or keys: see `may_dump`.
+        b"conns" if socket.is_none() => {
+            return Some(Answer::Text(b"CLIENT_ERROR stats conns not allowed\r\n".to_vec()));
+        }
         b"conns" => connections::table(state, socket),
         // There is no storage but memory.
         b"extstore" => Vec::new(),
@@ -58,7 +62,7 @@ pub fn answer(topic: &[u8], state: &State, socket: Option<i32>) -> Option<Answer
         b"cachedump" => {
             return Some(Answer::Text(items::dump(words.next(), words.next(), state)));
         }
-        b"detail" => return Some(Answer::Text(detail(words.next(), state))),
+        b"detail" => return Some(Answer::Text(detail(words.next(), state, socket))),
         b"reset" => {
             state.reset_counters();
             return Some(Answer::Text(b"RESET\r\n".to_vec()));
@@ -97,8 +101,8 @@ pub fn binary_answer(topic: &[u8], state: &State, socket: Option<i32>) -> Option
 }
 
 /// `stats detail`: switch the counts by prefix on or off, or show them.
-fn detail(what: Option<&[u8]>, state: &State) -> Vec<u8> {
-    if !state.settings.commands.dump {
+fn detail(what: Option<&[u8]>, state: &State, socket: Option<i32>) -> Vec<u8> {
+    if !state.may_dump(socket) {
         return b"CLIENT_ERROR stats detail not allowed\r\n".to_vec();
     }
     match what {
