@@ -10,7 +10,7 @@ from cachemark.analysis.rounds.pairs import PRIMARY_FIGURES, ROUND_FIGURES
 from cachemark.analysis.rounds.questions import Question, asked, stop_rule
 from cachemark.analysis.rounds.texts import (
     figure_words,
-    gain_text,
+    gain_texts,
     halves_texts,
     ratio_words,
     steal_text,
@@ -68,7 +68,7 @@ def sentences(
         lines += [f"{place}: {line}" for line in own]
     if several:
         lines += _server_lines(_servers(answers))
-    lines += [gain_text(of) for of in answers.drifts if of.gains]
+    lines += gain_texts(answers.drifts)
     lines += halves_texts(answers.halves)
     lines += bias_texts(outcomes)
     if any(arm.share > answers.rule.margin for arm in answers.steal):

@@ -302,14 +302,14 @@ def _moves(table: CarryOverTable) -> str:
     return f"{estimated}, and by at most {_percent(table.moves_at_most)} (95 %)"
 
 
-def gain_text(of: ArmDrift) -> str:
-    """A sentence for a client that still gained speed after its warm-up."""
-    return (
-        f"{of.cell.client} on {of.cell.server} still gained speed: in the second half of its"
-        f" sittings it had {ratio_words(of.halves)} × the rate of the first, beside the others"
-        f"{', or the other one lost speed' if of.of_two else ''}. Play a longer warm-up"
-        " (--set timing.warmup_ms=…)."
-    )
+def gain_texts(drifts: Sequence[ArmDrift]) -> list[str]:
+    """A sentence for the clients that still gained speed after their warm-up; at most one."""
+    if not (of := [one for one in drifts if one.gains]):
+        return []
+    gains = [f"{one.cell.client} on {one.cell.server} {ratio_words(one.halves)}" for one in of]
+    lost = ", or the other one lost speed" if of[0].of_two else ""
+    text = f"Still gained speed{lost}: {' and '.join(gains)}, second half of the sittings ÷ first,"
+    return [f"{text} beside the others. Play a longer warm-up (--set timing.warmup_ms=…)."]
 
 
 def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
