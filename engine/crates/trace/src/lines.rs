@@ -102,7 +102,10 @@ impl<'a> Lines<'a> {
             }
             return Err(at(format!("longer than {MAX_LINE_BYTES} bytes")));
         }
-        if number == 1 && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
+        let is_packed = || NO_TEXTS.iter().any(|(begin, _)| bytes.starts_with(begin));
+        if number == 1
+            && (bytes.contains(&0) || is_packed() || std::str::from_utf8(&bytes).is_err())
+        {
             return Err(at(no_text(&bytes)));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| at("it is not UTF-8".to_owned()))?;

@@ -85,6 +85,7 @@ fn other_packings_and_encodings_are_named_with_the_remedy() {
         (b"\xfd7zXZ\0\0\x04\n".to_vec(), "packed by xz: unpack it by unxz"),
         (b"\x04\x22\x4d\x18\x64\x40\xa7\n".to_vec(), "packed by lz4: unpack it by unlz4"),
         (b"PK\x03\x04\x14\0\n".to_vec(), "a zip archive"),
+        (b"PK\x03\x04\n\0".to_vec(), "a zip archive"),
         (b"PAR1\x15\0\n".to_vec(), "a Parquet file"),
         (
             [&b"\xff\xfe"[..], &utf_16(u16::to_le_bytes)].concat(),
