@@ -58,7 +58,7 @@ check($found instanceof __PHP_Incomplete_Class, 'an object is made without being
 $trusting = new SharedStore($name, allowedClasses: [ArrayObject::class]);
 check($trusting->get('object')['inside'][0] === 1, 'an object of a class that was named');
 check((new SharedStore($name, posix_geteuid()))->get('none') === null, 'the owner was named');
-refused(fn () => new SharedStore($name, posix_geteuid() + 1), 'name its owner to open it');
+refused(fn () => new SharedStore($name, posix_geteuid() + 1), 'name its owner, if you trust that user');
 
 check(elsewhere('echo json_encode([$store->get("list"), $store->add("list", 1), $store->get("new", "x")]);') === '[{"a":[1,2.5]},false,"x"]', 'the other program');
 check($store->get('missing') === false && $store->get('missing', 3) === 3, 'a miss');
