@@ -1,13 +1,12 @@
 """A run as one picture for a README: question, answer, bars, machine and date.
 
-There is a small panel for each workload and load. Panels with common names are placed side by side
-and share the column of names at the left, the fastest at the top. A panel that is wide enough also
-has the ratios to the first, with their intervals: they are known better than the rates.
+There is a panel for each workload and load, with the fastest at the top. It also has the ratios to
+the first, with their intervals: they are known better than the rates.
 """
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from statistics import fmean
 
@@ -24,11 +23,10 @@ from cachemark.report.plots.plot import Spec
 
 WIDTH = 860
 _MARGIN = 18
-_COLUMNS = 3
 _GAP = 24
 _FIGURE = 46  # room for a figure behind the longest bar
-_RATIO = 128  # room for the ratio behind it, in a panel of this width
-_WIDE = 420
+_RATIO = 128  # room for the ratio behind it
+_LEAST_BAR = 90  # the longest bar of panels side by side
 _BETWEEN = 7
 _TITLE_LINE = 14
 _SMALL = 10
@@ -48,6 +46,9 @@ class _NameRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _PanelArea(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of the bars; the column of names to the left of it has the width `names`."""
+
+    names: float
     left: float
     top: float
     width: float
@@ -86,7 +87,7 @@ def summary_picture(
     missing = WIDTH / aspect - plain["height"]
     if missing < 0:
         return _drawn(page, math.floor(plain["height"] * aspect), 1.0)
-    bars = sum(_rows(beside, 1.0)[1] for beside, _ in _lines(drawn))
+    bars = sum(max(_rows(of, 1.0)[1] for of in beside) for beside in _lines(drawn, WIDTH))
     return _drawn(page, WIDTH, min(_MOST_STRETCH, 1 + missing / bars))
 
 
@@ -94,21 +95,16 @@ def _drawn(page: _Page, full_width: int, stretch: float) -> Spec:
     """The picture at a width, with the height that it takes; `stretch` makes bars thicker."""
     canvas, drawn = Canvas(), page.drawn
     down = _heading(canvas, page.title, page.answer)
-    names = [item.label for panel in drawn for item in panel.items]
-    left = _MARGIN + min(340, text_width(names) + 4)
-    down = _legend(canvas, drawn[0].key, left, down, full_width)
-    for beside, columns in _lines(drawn):
-        width = (full_width - _MARGIN - left - (columns - 1) * _GAP) / columns
-        rows, height = _rows(beside, stretch)
-        down = _titles(canvas, beside, left, width, down)
-        for row in rows:
-            middle = down + row.top + row.count * row.thick / 2
-            words = shorten(row.label, left - _MARGIN - 2, _SMALL)
-            canvas.words(left - 8, middle, words, size=_SMALL, align="right")
+    names, columns = _names_width(drawn), _columns(drawn, full_width)
+    down = _legend(canvas, drawn[0].key, _MARGIN + names, down, full_width)
+    each = (full_width - 2 * _MARGIN - (columns - 1) * _GAP) / columns
+    for beside in _lines(drawn, full_width):
+        down = _titles(canvas, beside, names, each, down)
+        height = max(_rows(panel, stretch)[1] for panel in beside)
         for index, panel in enumerate(beside):
-            at = left + index * (width + _GAP)
-            place = _PanelArea(left=at, top=down, width=width, height=height)
-            _panel(canvas, panel, rows, place, _shared_end(panel, beside))
+            left = _MARGIN + names + index * (each + _GAP)
+            place = _PanelArea(names=names, left=left, top=down, width=each - names, height=height)
+            _panel(canvas, panel, _rows(panel, stretch)[0], place, _shared_end(panel, beside))
         down += height + 30
     down = _footer(canvas, page.report, drawn, down)
     description = f"{page.report.header.title} {page.answer}"
@@ -139,71 +135,70 @@ def _legend(
     return down + 18 if key else down
 
 
-def _lines(drawn: Sequence[Panel]) -> Iterator[tuple[list[Panel], int]]:
-    """Rows of panels that have names in common, as many in a row as fit."""
-    alike: list[list[Panel]] = []
-    for panel in drawn:
-        if alike and _names(panel) & _names(alike[-1][0]):
-            alike[-1].append(panel)
-        else:
-            alike.append([panel])
-    for those in alike:
-        columns = 2 if len(those) in (2, 4) else min(_COLUMNS, len(those))
-        for start in range(0, len(those), columns):
-            yield those[start : start + columns], columns
+def _names_width(drawn: Sequence[Panel]) -> float:
+    return min(340, text_width([item.label for panel in drawn for item in panel.items]) + 4)
 
 
-def _names(panel: Panel) -> set[str]:
-    return {item.label for item in panel.items}
+def _columns(drawn: Sequence[Panel], full_width: int) -> int:
+    """Two if panels have room for bars side by side."""
+    least = _names_width(drawn) + _LEAST_BAR + _FIGURE + _RATIO
+    return 2 if len(drawn) > 1 and 2 * least <= full_width - 2 * _MARGIN - _GAP else 1
+
+
+def _lines(drawn: Sequence[Panel], full_width: int) -> list[Sequence[Panel]]:
+    """The panels that are side by side."""
+    columns = _columns(drawn, full_width)
+    return [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
 
 
 def _thick(panel: Panel) -> float:
     return 9.5 if panel.key else 11.0
 
 
-def _rows(beside: Sequence[Panel], stretch: float) -> tuple[list[_NameRow], float]:
-    """The names of a row of panels, each with space for its largest number of bars."""
-    most: dict[str, int] = {}
-    for panel in beside:
-        for label, items in groupby(panel.items, key=lambda item: item.label):
-            most[label] = max(most.get(label, 0), len(list(items)))
-    places = _places(beside)
+def _rows(panel: Panel, stretch: float) -> tuple[list[_NameRow], float]:
+    """The names of a panel, the best first, each with space for its bars; and their height."""
+    behind = _behind(panel)
     rows: list[_NameRow] = []
-    top, thick = 0.0, stretch * _thick(beside[0])
-    for label, count in sorted(most.items(), key=lambda item: places.get(item[0], math.inf)):
-        rows.append(_NameRow(label=label, top=top, count=count, thick=thick))
-        top += count * thick + stretch * _BETWEEN
+    top, thick = 0.0, stretch * _thick(panel)
+    for label, items in sorted(_of_name(panel).items(), key=lambda of: behind.get(of[0], math.inf)):
+        rows.append(_NameRow(label=label, top=top, count=len(items), thick=thick))
+        top += len(items) * thick + stretch * _BETWEEN
     return rows, top - stretch * _BETWEEN
 
 
-def _places(beside: Sequence[Panel]) -> dict[str, float]:
-    """How far each name is behind the best of its panels: the mean logarithm, 0 for the best."""
-    behind: dict[str, list[float]] = {}
-    for panel in beside:
-        values = [item.value for item in panel.items if item.value]
-        for item in panel.items:
-            if item.value:
-                best = max(values) if panel.closed else min(values)
-                behind.setdefault(item.label, []).append(abs(math.log(item.value / best)))
-    return {label: fmean(logs) for label, logs in behind.items()}
+def _of_name(panel: Panel) -> dict[str, list[BarItem]]:
+    return {label: list(items) for label, items in groupby(panel.items, key=lambda of: of.label)}
 
 
-def _has_ratios(panel: Panel, width: float) -> bool:
-    return width >= _WIDE and len(panel.items) > 1
+def _behind(panel: Panel) -> dict[str, float]:
+    """How far each name is behind the best: the mean logarithm of its bars, 0 for the best."""
+    values = [item.value for item in panel.items if item.value]
+    found = {
+        label: [
+            abs(math.log(of.value / (max if panel.closed else min)(values)))
+            for of in items
+            if of.value
+        ]
+        for label, items in _of_name(panel).items()
+    }
+    return {label: fmean(logs) for label, logs in found.items() if logs}
 
 
 def _titles(
-    canvas: Canvas, beside: Sequence[Panel], left: float, width: float, down: float
+    canvas: Canvas, beside: Sequence[Panel], names: float, each: float, down: float
 ) -> float:
     """The titles above a row of panels; returns where the panels begin."""
-    titles = [title_lines(_title(panel), width) for panel in beside]
+    room = each - names
+    # The first line has the heading of the ratios behind it; widths are estimated generously.
+    heading = text_width([panel.ratio_heading for panel in beside])
+    titles = [title_lines(_title(panel), room - 0.7 * heading) for panel in beside]
     for index, (panel, lines) in enumerate(zip(beside, titles, strict=True)):
-        at = left + index * (width + _GAP)
+        at = _MARGIN + names + index * (each + _GAP)
         for line, words in enumerate(lines):
             canvas.words(at, down + 8 + line * _TITLE_LINE, words, bold=True)
-        if _has_ratios(panel, width):
-            heading = panel.ratio_heading
-            canvas.words(at + width, down + 8, heading, "faint", size=_SMALL, align="right")
+        if len(panel.items) > 1:
+            words = panel.ratio_heading
+            canvas.words(at + room, down + 8, words, "faint", size=_SMALL, align="right")
     return down + 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
 
 
@@ -241,24 +236,30 @@ def _panel(
     canvas: Canvas, panel: Panel, rows: Sequence[_NameRow], area: _PanelArea, last: float
 ) -> None:
     top = area.top
-    with_ratios = _has_ratios(panel, area.width)
+    with_ratios = len(panel.items) > 1
     scale = (area.width - _FIGURE - (_RATIO if with_ratios else 0)) / last
     for tick in ticks(last):
         at = area.left + tick * scale
         canvas.vertical(at, top - 3, top + area.height + 3, "grid")
         label = number(tick) if panel.closed else time(tick)
         canvas.words(at, top + area.height + 12, _short(label), "faint", size=9, align="center")
-    of_name = {
-        label: list(items) for label, items in groupby(panel.items, key=lambda item: item.label)
-    }
+    of_name = _of_name(panel)
     for row in rows:
-        for index, item in enumerate(of_name.get(row.label, [])):
+        words = shorten(row.label, area.names - 6, _SMALL)
+        canvas.words(
+            area.left - 8,
+            top + row.top + row.count * row.thick / 2,
+            words,
+            size=_SMALL,
+            align="right",
+        )
+        for index, item in enumerate(of_name[row.label]):
             middle = top + row.top + (index + 0.5) * row.thick
             at = _Bar(left=area.left, middle=middle, thick=row.thick - 1)
             _bar(canvas, item, at, scale, last)
             if with_ratios:
                 end = area.left + area.width
-                canvas.words(end, middle, item.ratio, size=_SMALL, align="right")
+                canvas.words(end, middle, item.ratio, size=9 if panel.key else 10, align="right")
 
 
 def _bar(canvas: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> None:
