@@ -37,7 +37,7 @@ _MIN_PART = 1 / 12
 
 
 class _NameRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A name in the column at the left, and the place of its bars in the panels beside it."""
+    """A name to the left of a panel, and the place of its bars."""
 
     label: str
     top: float
@@ -87,7 +87,7 @@ def summary_picture(
     missing = WIDTH / aspect - plain["height"]
     if missing < 0:
         return _drawn(page, math.floor(plain["height"] * aspect), 1.0)
-    bars = sum(max(_rows(of, 1.0)[1] for of in beside) for beside in _lines(drawn, WIDTH))
+    bars = sum(max(_rows(of, 1.0)[1] for of in beside) for beside in _lines(drawn))
     return _drawn(page, WIDTH, min(_MOST_STRETCH, 1 + missing / bars))
 
 
@@ -95,10 +95,10 @@ def _drawn(page: _Page, full_width: int, stretch: float) -> Spec:
     """The picture at a width, with the height that it takes; `stretch` makes bars thicker."""
     canvas, drawn = Canvas(), page.drawn
     down = _heading(canvas, page.title, page.answer)
-    names, columns = _names_width(drawn), _columns(drawn, full_width)
+    names, columns = _names_width(drawn), _columns(drawn)
     down = _legend(canvas, drawn[0].key, _MARGIN + names, down, full_width)
     each = (full_width - 2 * _MARGIN - (columns - 1) * _GAP) / columns
-    for beside in _lines(drawn, full_width):
+    for beside in _lines(drawn):
         down = _titles(canvas, beside, names, each, down)
         height = max(_rows(panel, stretch)[1] for panel in beside)
         for index, panel in enumerate(beside):
@@ -139,15 +139,15 @@ def _names_width(drawn: Sequence[Panel]) -> float:
     return min(340, text_width([item.label for panel in drawn for item in panel.items]) + 4)
 
 
-def _columns(drawn: Sequence[Panel], full_width: int) -> int:
-    """Two if panels have room for bars side by side."""
+def _columns(drawn: Sequence[Panel]) -> int:
+    """Two if panels have room for bars side by side, also in a picture that is made wider."""
     least = _names_width(drawn) + _LEAST_BAR + _FIGURE + _RATIO
-    return 2 if len(drawn) > 1 and 2 * least <= full_width - 2 * _MARGIN - _GAP else 1
+    return 2 if len(drawn) > 1 and 2 * least <= WIDTH - 2 * _MARGIN - _GAP else 1
 
 
-def _lines(drawn: Sequence[Panel], full_width: int) -> list[Sequence[Panel]]:
+def _lines(drawn: Sequence[Panel]) -> list[Sequence[Panel]]:
     """The panels that are side by side."""
-    columns = _columns(drawn, full_width)
+    columns = _columns(drawn)
     return [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
 
 
