@@ -24,6 +24,7 @@ PAIR = ("--client", "reference", "--client", "native")
         (("--client", "nobody/nothing"), "nobody/nothing"),
         ((*PAIR, "--past", "nowhere.json"), "--past nowhere.json"),
         ((*PAIR, "--server", "embedded", "--server", "memcached"), "compared with each other"),
+        (("--client", "php/apcu", "--server", "memcached"), "compared with each other"),
         (("--client", "native", "--server", "memcached", "--profile", "x"), "leave out --server"),
     ],
 )

@@ -135,7 +135,7 @@ def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
         planned = changed_experiment(_OWN_WORK, overrides)
     else:
         planned = planned_experiment(experiment, overrides)
-    if overrides.server and len([*planned.clients, *planned.in_process]) > 1:
+    if overrides.server and (planned.in_process or len(planned.clients) != 1):
         text = "servers are compared with each other, as one client uses them"
         raise UsageError(text, "such as --client native --server memcached --server embedded")
     return planned

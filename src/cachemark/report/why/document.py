@@ -70,11 +70,9 @@ def _share(of: CountEstimate | None) -> str:
 def head(of: WhyReport) -> list[str]:
     """The head of the answer: the counts, and the reasons for missing ones."""
     versions = {each.client: each.version or "unknown" for each in of.counted}
-    what = (
-        f"of servers for one operation of {of.player}"
-        if of.player
-        else (f"for one operation against {of.server}")
-    )
+    what = f"for one operation against {of.server}"
+    if of.player:
+        what = f"of servers for one operation of {of.player}"
     return [
         f"Counts {what}, {of.repeat} times, with one caller; {of.work}.",
         f"Versions: {', '.join(f'{client} {version}' for client, version in versions.items())}.",

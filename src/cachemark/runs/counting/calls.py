@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -18,27 +19,25 @@ _PART_OF_OPERATIONS = 0.5
 
 
 def count_calls(
-    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
+    client: ClientSpec,
+    works: Sequence[Work],
+    server: RunningServer,
+    place: CountingPlace,
+    *,
+    of_server: bool = False,
 ) -> dict[str, Counts]:
     """The system calls of a client for one operation of each work, by its kind.
 
-    Raises TrialError, UnsupportedError.
+    With `of_server`, they are the server's. Raises TrialError, UnsupportedError.
     """
     log = place.folder / "strace"
+    wrapped = list if of_server else partial(traced, log=log)
+    tracing = attached(server.pids, log) if of_server else nullcontext()
     try:
-        with playing(client, place.worker_cpus, partial(traced, log=log)) as player:
+        with playing(client, place.worker_cpus, wrapped) as player, tracing:
             return {work.kind: _count(player, work, server, log) for work in works}
     finally:
         log.unlink(missing_ok=True)
-
-
-def count_served_calls(
-    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
-) -> dict[str, Counts]:
-    """The calls of a server while a client plays. Raises TrialError, UnsupportedError."""
-    log = place.folder / "strace"
-    with playing(client, place.worker_cpus) as player, attached(server.pids, log):
-        return {work.kind: _count(player, work, server, log) for work in works}
 
 
 def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path) -> Counts:

@@ -15,7 +15,7 @@ from cachemark.model.errors import TrialError, UsageError, with_remedy
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.units import parse_size
 from cachemark.runs.counting.allocations import count_allocations
-from cachemark.runs.counting.calls import count_calls, count_served_calls
+from cachemark.runs.counting.calls import count_calls
 from cachemark.runs.counting.player import CountingPlace, Work, playing, server_of
 from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
 from cachemark.runs.counting.profiles import take_profiles
@@ -176,7 +176,7 @@ def _tally_of_server(
                 raise TrialError("cachemark counts a server that it starts as one process")
             passes = [count_processor(client, works, server, place, of_server=True)]
             if not missing_reason():
-                passes.append(count_served_calls(client, works, server, place))
+                passes.append(count_calls(client, works, server, place, of_server=True))
     except TrialError as error:
         return with_remedy(error.text, error.remedy)
     counts = {work.kind: _joined(*(each[work.kind] for each in passes)) for work in works}
