@@ -27,12 +27,6 @@ from typing import NamedTuple
 import msgspec
 from distributed.scheduler import heartbeat_interval
 
-from cachemark.agents.agent import be_agent
-from cachemark.agents.coordinator import Coordinator, coordinating
-from cachemark.agents.dask_settings import configure
-from cachemark.agents.hosts_file import load_hosts
-from cachemark.agents.messages import AnyRequest, HostPlayed, PlayPhase, ReadServer
-from cachemark.agents.session import Session, use_session
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model import histogram
@@ -40,6 +34,12 @@ from cachemark.model.hosts import Hosts
 from cachemark.model.merging import merge
 from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.protocol_results import Operation, Sections, Timeline
+from cachemark.runs.agents.agent import be_agent
+from cachemark.runs.agents.coordinator import Coordinator, coordinating
+from cachemark.runs.agents.dask_settings import configure
+from cachemark.runs.agents.hosts_file import load_hosts
+from cachemark.runs.agents.messages import AnyRequest, HostPlayed, PlayPhase, ReadServer
+from cachemark.runs.agents.session import Session, use_session
 
 COUNTS = [10, 50, 100, 200]
 CONNECT_S = 300.0

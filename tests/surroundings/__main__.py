@@ -8,9 +8,9 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-from tests.agents.hosts_files import write_hosts
 from tests.builders.small_experiments import PATIENT, TRIALS, write
 from tests.conftest import ROOT
+from tests.runs.agents.hosts_files import write_hosts
 from tests.surroundings import PROGRAMS, SURROUNDINGS, Program, Surrounding
 
 # One of each language, each with a client that plays gets and sets in text or binary.

@@ -6,10 +6,10 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from cachemark.agents.dask_settings import check_installed
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
+from cachemark.runs.agents.dask_settings import check_installed
+from cachemark.runs.agents.hosts_file import load_hosts
 
 
 def agent(
@@ -32,8 +32,8 @@ def agent(
     """
     check_installed()
     # Late, as they take half a second to import.
-    from cachemark.agents.agent import serve  # noqa: PLC0415
     from cachemark.checks.doctor import doctor  # noqa: PLC0415
+    from cachemark.runs.agents.agent import serve  # noqa: PLC0415
 
     hosts = load_hosts(file)
     if certs is not None:

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from cachemark.agents.dask_settings import check_installed
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.output import console, print_text
 from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
 from cachemark.report.terminal import print_table
+from cachemark.runs.agents.dask_settings import check_installed
+from cachemark.runs.agents.hosts_file import load_hosts
 
 
 def hosts(
@@ -35,7 +35,7 @@ def hosts(
 
 
 def _make_certificates(file: Path) -> None:
-    from cachemark.agents.certificates import (  # noqa: PLC0415  # needs an extra package
+    from cachemark.runs.agents.certificates import (  # noqa: PLC0415  # needs an extra package
         COORDINATOR,
         write_certificates,
     )
@@ -53,8 +53,8 @@ def _make_certificates(file: Path) -> None:
 
 def _check(file: Path, connect_s: float) -> int:
     # Late, as Dask takes half a second to import.
-    from cachemark.agents.check import HostCheck, check_all  # noqa: PLC0415
-    from cachemark.agents.coordinator import coordinating  # noqa: PLC0415
+    from cachemark.runs.agents.check import HostCheck, check_all  # noqa: PLC0415
+    from cachemark.runs.agents.coordinator import coordinating  # noqa: PLC0415
 
     announce = plain_console(stderr=True).print
     known = load_hosts(file)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from cachemark.agents.dask_settings import check_installed
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.play import play_shown, say
 from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.experiment import Experiment, Placement
@@ -15,6 +13,8 @@ from cachemark.model.hosts import Hosts
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan
 from cachemark.model.run_header import HostsOfRun
+from cachemark.runs.agents.dask_settings import check_installed
+from cachemark.runs.agents.hosts_file import load_hosts
 from cachemark.runs.play import Job, new_job, resumed_job
 from cachemark.runs.stage import Parties
 from cachemark.runs.storage.store import Run
@@ -113,9 +113,9 @@ def play_on(run: Run, parties: Parties, file: Path) -> list[Outcome]:
 def _play(file: Path, job_of: Callable[[HostsOfRun], Job]) -> tuple[Run, list[Outcome]]:
     check_installed()
     # Late, as Dask takes half a second to import, and only runs over hosts need it.
-    from cachemark.agents.check import require_fit  # noqa: PLC0415
-    from cachemark.agents.coordinator import coordinating  # noqa: PLC0415
-    from cachemark.agents.trial import HostsStage  # noqa: PLC0415
+    from cachemark.runs.agents.check import require_fit  # noqa: PLC0415
+    from cachemark.runs.agents.coordinator import coordinating  # noqa: PLC0415
+    from cachemark.runs.agents.trial import HostsStage  # noqa: PLC0415
 
     hosts = load_hosts(file)
     with coordinating(hosts, file, announce=say) as coordinator:

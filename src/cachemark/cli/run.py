@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli import completers
 from cachemark.cli.exit_status import OK
 from cachemark.cli.hosts_run import for_hosts, for_one_host, play_new, play_on
@@ -28,6 +27,7 @@ from cachemark.model.plan import Plan, uses_rounds
 from cachemark.model.run_header import own_name
 from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
+from cachemark.runs.agents.hosts_file import load_hosts
 from cachemark.runs.planning.plan_text import extent
 from cachemark.runs.play import Job, new_job, resumed_job
 from cachemark.runs.stage import Parties, parties_of

@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from cachemark.agents.clock import Offset, StartBounds, skew_ns, start_bounds
 from cachemark.analysis.rounds.pairs import read_sittings
 from cachemark.analysis.statistics import window_rate
 from cachemark.analysis.verdict.void_slices import VOID_SLICES, judge_void, moved_by_others_ns
@@ -12,6 +11,7 @@ from cachemark.model.outcome import Cell, Withheld
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import Operation
 from cachemark.model.rounds import Rounds, Slices
+from cachemark.runs.agents.clock import Offset, StartBounds, skew_ns, start_bounds
 from tests.builders.rounds import outcome, sitting
 
 US, MS = 1_000, 1_000_000

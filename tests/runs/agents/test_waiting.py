@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.agents import agent
-from cachemark.agents.certificates import COORDINATOR, certificate_files, write_certificates
-from cachemark.agents.hosts_file import load_hosts
-from tests.agents.hosts_files import write_hosts
+from cachemark.runs.agents import agent
+from cachemark.runs.agents.certificates import COORDINATOR, certificate_files, write_certificates
+from cachemark.runs.agents.hosts_file import load_hosts
+from tests.runs.agents.hosts_files import write_hosts
 
 
 def test_a_coordinator_that_ends_during_the_greeting_is_not_the_last(

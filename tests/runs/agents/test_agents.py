@@ -11,16 +11,16 @@ from unittest import mock
 import msgspec
 import pytest
 
-from cachemark.agents.certificates import certificate_files, write_certificates
-from cachemark.agents.check import require_fit
-from cachemark.agents.coordinator import Coordinator
-from cachemark.agents.identity import differences, identify
-from cachemark.agents.messages import Software
 from cachemark.host import process
 from cachemark.host.placement import usable_cpus
 from cachemark.model.errors import UsageError
-from tests.agents.hosts_files import write_hosts
+from cachemark.runs.agents.certificates import certificate_files, write_certificates
+from cachemark.runs.agents.check import require_fit
+from cachemark.runs.agents.coordinator import Coordinator
+from cachemark.runs.agents.identity import differences, identify
+from cachemark.runs.agents.messages import Software
 from tests.cli.in_process import Inside
+from tests.runs.agents.hosts_files import write_hosts
 
 HOSTS = (("s", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 

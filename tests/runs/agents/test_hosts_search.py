@@ -7,9 +7,9 @@ import pytest
 
 from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import Outcome
-from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside
+from tests.runs.agents.conftest import SharedAgents
 
 SEARCH = (
     TRIALS.replace(*PATIENT)

@@ -6,14 +6,14 @@ from typing import cast
 
 import pytest
 
-from cachemark.agents import slices as slices_module
-from cachemark.agents.fleet_arm import FleetArm
-from cachemark.agents.fleet_sitting import Planned, overhang_ns, scheduled
-from cachemark.agents.messages import HostSlices, PlannedSlice
-from cachemark.agents.slices import SlicePlayer
 from cachemark.endpoints.fleet import Fleet
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Slice, SliceDone
+from cachemark.runs.agents import slices as slices_module
+from cachemark.runs.agents.fleet_arm import FleetArm
+from cachemark.runs.agents.fleet_sitting import Planned, overhang_ns, scheduled
+from cachemark.runs.agents.messages import HostSlices, PlannedSlice
+from cachemark.runs.agents.slices import SlicePlayer
 
 MS = 1_000_000
 SECOND = 1000 * MS

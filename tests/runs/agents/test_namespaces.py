@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.agents.certificates import COORDINATOR as COORDINATOR_NAME
-from cachemark.agents.certificates import write_certificates
 from cachemark.host import process
 from cachemark.model.outcome import Outcome, from_line
+from cachemark.runs.agents.certificates import COORDINATOR as COORDINATOR_NAME
+from cachemark.runs.agents.certificates import write_certificates
 from cachemark.runs.sittings.order import squares_for
-from tests.agents.hosts_files import write_hosts
-from tests.agents.namespaces import COORDINATOR, Network, address_of, network
 from tests.builders.small_experiments import ROUNDS
 from tests.conftest import ROOT
+from tests.runs.agents.hosts_files import write_hosts
+from tests.runs.agents.namespaces import COORDINATOR, Network, address_of, network
 
 NAMES = ("s", "c1", "c2")
 CACHEMARK = (sys.executable, "-m", "cachemark")
@@ -58,7 +58,7 @@ class Fleet:
         self.agents: dict[str, process.Child] = {}
         self._fifo = folder / "fifo"
         os.mkfifo(self._fifo)
-        command = [sys.executable, str(ROOT / "tests/agents/announcing_worker.py")]
+        command = [sys.executable, str(ROOT / "tests/runs/agents/announcing_worker.py")]
         command += [str(self._fifo), process.binary_path(), "worker", "network"]
         text = EXPERIMENT.format(client=repr(f"command:{shlex.join(command)}"))
         (folder / "e.toml").write_text(text, encoding="utf-8")

@@ -20,16 +20,16 @@ from distributed import Client, Future, LocalCluster, Scheduler, wait
 from distributed.metrics import time as heartbeat_clock_s
 from distributed.scheduler import KilledWorker, NoValidWorkerError, WorkerState, heartbeat_interval
 
-from cachemark.agents import messages
-from cachemark.agents.certificates import COORDINATOR
-from cachemark.agents.clock import ClockReading, ClockResponder
-from cachemark.agents.dask_settings import LOST_AFTER_S, NOWHERE, RESOURCE, configure
-from cachemark.agents.messages import EndTrial, HostAnswer, HostRequest, ReadClock
-from cachemark.agents.security import SCHEME, security, with_certificates
-from cachemark.agents.session import perform
 from cachemark.host import process
 from cachemark.model.errors import HostLostError, TrialError, UsageError
 from cachemark.model.hosts import Host, Hosts
+from cachemark.runs.agents import messages
+from cachemark.runs.agents.certificates import COORDINATOR
+from cachemark.runs.agents.clock import ClockReading, ClockResponder
+from cachemark.runs.agents.dask_settings import LOST_AFTER_S, NOWHERE, RESOURCE, configure
+from cachemark.runs.agents.messages import EndTrial, HostAnswer, HostRequest, ReadClock
+from cachemark.runs.agents.security import SCHEME, security, with_certificates
+from cachemark.runs.agents.session import perform
 
 T = TypeVar("T")
 # How long agents may take to connect, and to answer what takes them no time.

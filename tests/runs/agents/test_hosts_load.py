@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.hosts_run import for_hosts
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Measure
 from cachemark.model.experiment_file import parse
 from cachemark.model.hosts import left_after
-from tests.agents.conftest import TWO_HOSTS, SharedAgents
-from tests.agents.hosts_files import HostRows, write_hosts
+from cachemark.runs.agents.hosts_file import load_hosts
 from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside
+from tests.runs.agents.conftest import TWO_HOSTS, SharedAgents
+from tests.runs.agents.hosts_files import HostRows, write_hosts
 from tests.runs.trials.test_measuring_client import LOADED, counter, keys_and_stores
 
 LOAD_APART = (("both", "server+client", "127.0.0.1"), ("c", "load", "127.0.0.2"))

@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
-from cachemark.agents import messages, remote
-from cachemark.agents.clock import ClockReading
-from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.fleet_sitting import play_fleet_sitting
-from cachemark.agents.remote_sitting import play_remote_sitting
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import left_after
 from cachemark.model.merging import worst_noise
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import Plan, Skipped
 from cachemark.model.protocol import RunRequest
+from cachemark.runs.agents import messages, remote
+from cachemark.runs.agents.clock import ClockReading
+from cachemark.runs.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.runs.agents.fleet_sitting import play_fleet_sitting
+from cachemark.runs.agents.remote_sitting import play_remote_sitting
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from cachemark.runs.stage import Parties, Say

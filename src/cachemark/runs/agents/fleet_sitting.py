@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from cachemark.agents import messages
-from cachemark.agents.clock import ClockReading, Offset, skew_ns, start_bounds
-from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.fleet_arm import FleetArm, Together
-from cachemark.agents.remote import host_part, start_servers
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import warmup_ms
+from cachemark.runs.agents import messages
+from cachemark.runs.agents.clock import ClockReading, Offset, skew_ns, start_bounds
+from cachemark.runs.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.runs.agents.fleet_arm import FleetArm, Together
+from cachemark.runs.agents.remote import host_part, start_servers
 from cachemark.runs.sittings.order import Turn
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, rows_of
 from cachemark.runs.sittings.warm_up import is_warm, most_rounds

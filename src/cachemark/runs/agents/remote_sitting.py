@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cachemark.agents import messages
-from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.remote import host_part, start_servers, started_or_raise, write_tapes
 from cachemark.model.errors import TrialError
 from cachemark.model.merging import worst_noise
 from cachemark.model.outcome import HostNoise, HostPart, Outcome
+from cachemark.runs.agents import messages
+from cachemark.runs.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.runs.agents.remote import host_part, start_servers, started_or_raise, write_tapes
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import TrialRun

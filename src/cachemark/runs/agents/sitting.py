@@ -10,11 +10,11 @@ from functools import partial
 
 import msgspec
 
-from cachemark.agents.messages import PlaySitting, SittingArm
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer, parse_spec, tls, used_elsewhere
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.outcome import Outcome
+from cachemark.runs.agents.messages import PlaySitting, SittingArm
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting, play_sitting
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting

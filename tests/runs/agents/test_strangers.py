@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.agents.coordinator import coordinating
-from cachemark.agents.hosts_file import load_hosts
-from tests.agents.hosts_files import write_hosts
+from cachemark.runs.agents.coordinator import coordinating
+from cachemark.runs.agents.hosts_file import load_hosts
+from tests.runs.agents.hosts_files import write_hosts
 
 HOSTS = (("s", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 # What every user of the machine could run, with an address, and a file that shows a success.

@@ -15,20 +15,20 @@ from unittest import mock
 
 import msgspec
 
-from cachemark.agents import coordinator as coordinator_module
-from cachemark.agents import messages
-from cachemark.agents.coordinator import Coordinator, coordinating
-from cachemark.agents.hosts_file import load_hosts
-from cachemark.agents.trial import HostsStage
 from cachemark.endpoints.clients import parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome, Trial
+from cachemark.runs.agents import coordinator as coordinator_module
+from cachemark.runs.agents import messages
+from cachemark.runs.agents.coordinator import Coordinator, coordinating
+from cachemark.runs.agents.hosts_file import load_hosts
+from cachemark.runs.agents.trial import HostsStage
 from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trials.setting import Setting
-from tests.agents.agents import Agents
+from tests.runs.agents.agents import Agents
 
 T = TypeVar("T")
 _CONNECT_S = 120.0

@@ -6,16 +6,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.cli.hosts_run import for_hosts, for_one_host
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Placement
 from cachemark.model.experiment_file import parse
 from cachemark.model.outcome import Outcome, from_line
 from cachemark.model.protocol import Done
-from tests.agents.conftest import TWO_HOSTS, SharedAgents
-from tests.agents.hosts_files import write_hosts
+from cachemark.runs.agents.hosts_file import load_hosts
 from tests.cli.in_process import Inside
+from tests.runs.agents.conftest import TWO_HOSTS, SharedAgents
+from tests.runs.agents.hosts_files import write_hosts
 
 # Two processes play the whole tape once; over two hosts it is one process on each.
 EXPERIMENT = """

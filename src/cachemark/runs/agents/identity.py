@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import cachemark
-from cachemark.agents.messages import Identity, Software
 from cachemark.host import process
 from cachemark.host.binaries import of_file
 from cachemark.host.facts import facts
 from cachemark.host.placement import usable_cpus
+from cachemark.runs.agents.messages import Identity, Software
 
 
 def identify(cpus: str) -> Identity:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from cachemark.agents.clock import ClockReading
-from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.identity import differences, own_software
-from cachemark.agents.messages import Examine, Identify, Identity, OfferBytes, ReceiveBytes
 from cachemark.model.errors import UsageError
 from cachemark.model.machine_limits import Check
 from cachemark.model.run_header import HostFacts
+from cachemark.runs.agents.clock import ClockReading
+from cachemark.runs.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.runs.agents.identity import differences, own_software
+from cachemark.runs.agents.messages import Examine, Identify, Identity, OfferBytes, ReceiveBytes
 
 _EXAMINE_S = 120.0
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from cachemark.agents import bandwidth, clock
-from cachemark.agents.bandwidth import offer_bytes, receive_bytes
-from cachemark.agents.clock import ClockResponder, read_clock
 from cachemark.model.errors import TrialError
+from cachemark.runs.agents import bandwidth, clock
+from cachemark.runs.agents.bandwidth import offer_bytes, receive_bytes
+from cachemark.runs.agents.clock import ClockResponder, read_clock
 
 KEY = b"k" * 32
 

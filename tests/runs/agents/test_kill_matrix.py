@@ -7,18 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.agents.certificates import COORDINATOR as COORDINATOR_NAME
-from cachemark.agents.certificates import write_certificates
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.model.errors import HostLostError
 from cachemark.model.experiment import Load
 from cachemark.model.hosts import left_after
-from tests.agents import kill_matrix
-from tests.agents.conftest import TWO_HOSTS, SharedAgents
-from tests.agents.hosts_files import write_hosts
-from tests.agents.kill_matrix import CLOSED, OPEN, Result, breaking, setting_of, stage
-from tests.agents.namespaces import COORDINATOR, address_of, network
+from cachemark.runs.agents.certificates import COORDINATOR as COORDINATOR_NAME
+from cachemark.runs.agents.certificates import write_certificates
+from cachemark.runs.agents.hosts_file import load_hosts
 from tests.conftest import ROOT
+from tests.runs.agents import kill_matrix
+from tests.runs.agents.conftest import TWO_HOSTS, SharedAgents
+from tests.runs.agents.hosts_files import write_hosts
+from tests.runs.agents.kill_matrix import CLOSED, OPEN, Result, breaking, setting_of, stage
+from tests.runs.agents.namespaces import COORDINATOR, address_of, network
 
 _MATRIX_S = 500
 

@@ -9,21 +9,21 @@ import msgspec
 import pytest
 from distributed import Future
 
-from cachemark.agents import coordinator as coordinator_module
-from cachemark.agents.clock import ClockReading
-from cachemark.agents.coordinator import Coordinator
-from cachemark.agents.messages import HostRequest, PlaySlices
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import Outcome
+from cachemark.runs.agents import coordinator as coordinator_module
+from cachemark.runs.agents.clock import ClockReading
+from cachemark.runs.agents.coordinator import Coordinator
+from cachemark.runs.agents.messages import HostRequest, PlaySlices
 from cachemark.runs.sittings.order import squares_for
 from cachemark.runs.sittings.sitting import SittingDisplay, SittingSetting
-from tests.agents.agents import Agents
-from tests.agents.conftest import SharedAgents
-from tests.agents.kill_matrix import CLOSED, setting_of, stage
 from tests.builders.small_experiments import ROUNDS, read_outcomes, write
 from tests.cli.in_process import Inside
 from tests.report.test_figures_again import HEAD, check, told_as_valid
+from tests.runs.agents.agents import Agents
+from tests.runs.agents.conftest import SharedAgents
+from tests.runs.agents.kill_matrix import CLOSED, setting_of, stage
 
 WORK = """
 mix = { get = 9, set = 1 }

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import ROUNDS, TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside
+from tests.runs.agents.conftest import SharedAgents
 
 APART = (("both", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 

@@ -5,21 +5,21 @@ from typing import TypeVar
 
 import msgspec
 
-from cachemark.agents import messages
-from cachemark.agents.coordinator import ANSWER_S, Coordinator
-from cachemark.agents.remote import (
-    StartedElsewhere,
-    connected,
-    started_or_raise,
-    stats_of,
-    write_tapes,
-)
 from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.errors import TrialError
 from cachemark.model.merging import merge, merge_slices, worst_noise
 from cachemark.model.outcome import HostPart
 from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.rounds import SKEW_LIMIT_NS, Rounds
+from cachemark.runs.agents import messages
+from cachemark.runs.agents.coordinator import ANSWER_S, Coordinator
+from cachemark.runs.agents.remote import (
+    StartedElsewhere,
+    connected,
+    started_or_raise,
+    stats_of,
+    write_tapes,
+)
 from cachemark.runs.sittings.arm import SlicedArm
 from cachemark.runs.sittings.order import Turn
 from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace

@@ -5,9 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cachemark.agents import messages
-from cachemark.agents.clock import ClockReading
-from cachemark.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.endpoints.fleet import RunMonitor
 from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.model.errors import TrialError
@@ -18,6 +15,9 @@ from cachemark.model.outcome import HostNoise, HostPart
 from cachemark.model.protocol import Done, Prepare, RunRequest
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.tape_facts import TapeFacts
+from cachemark.runs.agents import messages
+from cachemark.runs.agents.clock import ClockReading
+from cachemark.runs.agents.coordinator import ANSWER_S, Coordinator
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import TrialRun
 

@@ -13,13 +13,6 @@ from typing import Any
 
 import msgspec
 
-from cachemark.agents import messages
-from cachemark.agents.bandwidth import offer_bytes, receive_bytes
-from cachemark.agents.clock import read_clock
-from cachemark.agents.identity import identify
-from cachemark.agents.messages import HostAnswer, HostFailure
-from cachemark.agents.sitting import SittingPlace, play_here
-from cachemark.agents.slices import SlicePlayer
 from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.fleet import Fleet, RunMonitor, Share
@@ -37,6 +30,13 @@ from cachemark.model.machine_limits import Check
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import NO_SERVER, client_labels, make_plan
 from cachemark.model.tape_facts import TapeFacts
+from cachemark.runs.agents import messages
+from cachemark.runs.agents.bandwidth import offer_bytes, receive_bytes
+from cachemark.runs.agents.clock import read_clock
+from cachemark.runs.agents.identity import identify
+from cachemark.runs.agents.messages import HostAnswer, HostFailure
+from cachemark.runs.agents.sitting import SittingPlace, play_here
+from cachemark.runs.agents.slices import SlicePlayer
 from cachemark.runs.audit import Audit, Auditor
 from cachemark.runs.tapes import Tape, TapeCache
 from cachemark.runs.trials.callers import processes_of

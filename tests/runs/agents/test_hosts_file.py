@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cachemark.agents.hosts_file import load_hosts
 from cachemark.model.errors import UsageError
-from tests.agents.hosts_files import write_hosts
+from cachemark.runs.agents.hosts_file import load_hosts
+from tests.runs.agents.hosts_files import write_hosts
 
 SERVER = ("s", "server", "127.0.0.1")
 CLIENT = ("c", "client", "127.0.0.2")

@@ -8,13 +8,13 @@ import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from cachemark.agents import messages
 from cachemark.endpoints.fleet import Fleet
 from cachemark.endpoints.servers import RunningServer
 from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, QueueMeter, StealMeter, waited_ns
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Slice
 from cachemark.model.rounds import SKEW_LIMIT_NS
+from cachemark.runs.agents import messages
 from cachemark.runs.sittings.sitting import turn_cost
 
 # The workers have the request so long before the planned start.

@@ -10,11 +10,11 @@ import pytest
 
 from cachemark.host import process
 from cachemark.model.outcome import Outcome
-from tests.agents.conftest import SharedAgents
 from tests.builders.small_experiments import PATIENT, ROUNDS, TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside
 from tests.cli.test_lying_servers import KEYS, changed, liar, rounds_with_enough_ops
 from tests.conftest import ROOT
+from tests.runs.agents.conftest import SharedAgents
 from tests.runs.trials.test_lying_workers import ENOUGH_CPU_NS
 
 pytestmark = [

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-from cachemark.agents.certificates import COORDINATOR, write_certificates
-from tests.agents.agents import Agents
-from tests.agents.hosts_files import HostRows, write_hosts
+from cachemark.runs.agents.certificates import COORDINATOR, write_certificates
+from tests.runs.agents.agents import Agents
+from tests.runs.agents.hosts_files import HostRows, write_hosts
 
 TWO_HOSTS = (("both", "server+client", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 # No other test listens on this address, so a port that was free stays so.

@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from distributed import Worker
 
-from cachemark.agents.dask_settings import NOWHERE, RESOURCE, configure
-from cachemark.agents.security import SCHEME, security, tls_context
-from cachemark.agents.session import Session, use_session
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.hosts import Host, Hosts
 from cachemark.model.machine_limits import Check
+from cachemark.runs.agents.dask_settings import NOWHERE, RESOURCE, configure
+from cachemark.runs.agents.security import SCHEME, security, tls_context
+from cachemark.runs.agents.session import Session, use_session
 
 _RETRY_S = 0.5
 _CONNECT_S = 5.0

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 from distributed.security import Security
 
-from cachemark.agents.certificates import COORDINATOR, certificate_files, write_certificates
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.hosts import Hosts
+from cachemark.runs.agents.certificates import COORDINATOR, certificate_files, write_certificates
 
 SCHEME = "tls"
 
