@@ -47,7 +47,7 @@ def test_the_best_rate_has_met_the_objective_twice() -> None:
     assert sum(play.rate == best for play in found.plays) == 2
 
 
-def test_a_rate_that_met_the_objective_by_chance_is_not_the_best() -> None:
+def test_a_rate_that_met_it_by_chance_is_not_best() -> None:
     seen: set[float] = set()
 
     def lucky_once(rate: float) -> Play:
@@ -89,7 +89,7 @@ def test_two_trials_that_missed_by_chance_change_no_answer(spoiled: tuple[int, i
     assert ends.best <= 37_000 <= ends.above
 
 
-def test_a_spoiled_trial_is_played_once_more_and_then_the_search_goes_on_below() -> None:
+def test_a_spoiled_trial_is_repeated_once_before_lower_rates() -> None:
     found = played(1e5, lambda rate: Play(rate=rate, spoiled_by="generator" if rate > 1e4 else ""))
     assert [play.rate for play in found.plays][:4] == [50_000, 50_000, 25_000, 25_000]
     assert 0 < bounds(found).best <= 1e4
@@ -131,7 +131,7 @@ def test_a_late_client_is_no_answer_about_the_server() -> None:
     assert judge_play(other, P99, "auto").spoiled_by == "invalid"
 
 
-def test_noise_spoils_what_it_may_have_made_slow_and_nothing_else() -> None:
+def test_noise_spoils_only_what_it_may_have_made_slow() -> None:
     noise = HostNoise(cpus=1, steal_percent=60.0, window_ns=10**9)
     disturbed = msgspec.structs.replace(at_rate("a", 1000, SLOW, share=0.05), noise=noise)
     assert judge_play(disturbed, P99, "auto").spoiled_by == "noise"

@@ -16,7 +16,7 @@ from cachemark.host import process
 from cachemark.model.address import parse_host_port
 
 
-def test_a_client_that_connects_while_the_proxy_closes_does_not_hold_it_up(
+def test_a_client_that_connects_does_not_delay_the_proxys_close(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Libraries connect again in the background, at any moment."""

@@ -205,7 +205,7 @@ def test_nothing_readable_is_no_crash_and_no_warning(tmp_path: Path) -> None:
         assert by_name(checks)[name].status == "info"
 
 
-def test_names_are_unique_and_every_trouble_has_limits_and_a_remedy() -> None:
+def test_names_are_unique_and_troubles_have_limits_and_remedies() -> None:
     checks = doctor(sample_s=0.02)
     assert len(by_name(checks)) == len(checks)
     for check in checks:
@@ -267,7 +267,7 @@ def judged(tmp_path: Path, files: dict[str, str]) -> tuple[str, str, str]:
     return check.status, check.value, check.remedy
 
 
-def test_one_side_with_all_of_them_is_told_and_how_to_spread_them(tmp_path: Path) -> None:
+def test_interrupts_on_one_sides_cpus_are_named_with_a_remedy(tmp_path: Path) -> None:
     """`auto` gives a half of the CPUs to each side, 0-1 to one of them."""
     files = {"proc/interrupts": HEAD + NIC + RARE + TIMER, IRQ.format(36, "smp_"): "0-1"}
     status, value, remedy = judged(tmp_path, files)

@@ -43,7 +43,7 @@ def test_only_one_server_of_our_own_is_filled() -> None:
     assert fill(parse_spec("cluster:2:embedded"), 100).footprint is None
 
 
-def test_a_server_that_does_not_count_is_full_when_the_oldest_are_gone() -> None:
+def test_a_server_without_counters_is_full_when_old_keys_vanish() -> None:
     with deviant(limit_items=1000) as address, running(parse_spec(f"remote:{address}")) as server:
         found = filled(server, "deviant", 1000)
     assert found.ended == "the oldest items were gone"

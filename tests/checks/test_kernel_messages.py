@@ -66,7 +66,7 @@ def test_a_log_that_may_not_be_read_is_only_told(tmp_path: Path) -> None:
     assert {check.status for check in checks} == {"info"}
 
 
-def test_a_ring_that_has_no_more_says_so_and_does_not_block(tmp_path: Path) -> None:
+def test_an_exhausted_ring_says_so_and_does_not_block(tmp_path: Path) -> None:
     """As /dev/kmsg: reading beyond the last record is an error and no end of file."""
     (tmp_path / "dev").mkdir()
     ring = tmp_path / "dev/kmsg"

@@ -100,7 +100,7 @@ def test_numbers_of_thousands_of_digits_are_refused_in_words(
     ],
     ids=" ".join,
 )
-def test_a_tape_that_no_memory_holds_is_refused_before_it_is_made(
+def test_a_tape_larger_than_memory_is_refused_before_it_exists(
     tmp_path: Path, options: list[str]
 ) -> None:
     trace = "time,op,key,size\n0,get,k,1\n1,set,k,1\n"

@@ -75,7 +75,7 @@ def test_an_equal_head_passes(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_a_base_that_cannot_be_built_has_the_reason_in_the_comment(tmp_path: Path) -> None:
+def test_a_base_that_cannot_be_built_explains_in_the_comment(tmp_path: Path) -> None:
     """Not in an old answer, which another step may have left."""
     (tmp_path / "base").mkdir()
     TREES["python/pymemcache"](tmp_path / "head", slow=False)

@@ -140,7 +140,7 @@ def test_a_slower_head_fails_the_job_and_writes_the_comment(tmp_path: Path) -> N
 
 
 @pytest.mark.slow("builds two workers")
-def test_a_worker_is_built_with_the_source_tree_that_is_named(
+def test_a_worker_is_built_with_the_named_source_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = set_up("go/gomemcache")

@@ -168,7 +168,7 @@ def test_fish_completes_verbs_options_and_choices(inside: Inside, tmp_path: Path
 
 
 @pytest.mark.slow("starts six programs of a new user, in turn")
-def test_the_commands_of_the_page_install_all_scripts_for_a_new_user(tmp_path: Path) -> None:
+def test_the_pages_commands_install_all_scripts_for_a_new_user(tmp_path: Path) -> None:
     (text,) = (text for _, text in blocks("docs/install.md") if "completion bash" in text)
     assert shell(tmp_path / "script", "sh", "-e", "-c", text) == ""
     found = {path.name for path in tmp_path.rglob("*cachemark*") if path.stat().st_size}

@@ -58,7 +58,7 @@ def test_no_more_time_is_left_than_the_limit_leaves(monkeypatch: pytest.MonkeyPa
     assert limited.left() == "0:00 left"
 
 
-def test_the_time_left_is_that_of_the_trials_that_are_left() -> None:
+def test_the_time_left_covers_the_trials_left() -> None:
     """Trials of other cells take other times: a trial's place in the run says nothing."""
     asked: list[int] = []
 
@@ -79,7 +79,7 @@ def test_the_time_left_is_that_of_the_trials_that_are_left() -> None:
     assert asked == [1, 1]
 
 
-def test_a_problem_that_differs_in_its_figures_only_is_told_once_and_counted() -> None:
+def test_problems_that_differ_in_figures_are_printed_once_with_count() -> None:
     lines = printed([late("a", block, 3 + block) for block in range(4)])
     assert len(lines) == 2
     assert lines[0].startswith("trial 1 of 4: a")

@@ -102,7 +102,7 @@ def test_a_warm_up_that_fills_the_cache_withholds_hits(inside: Inside, tmp_path:
     assert "timing.warmup_ms = 0" in " ".join(ended.stdout.split())
 
 
-def test_the_engine_counts_the_hits_of_a_tape_that_it_plays_once() -> None:
+def test_the_engine_counts_the_hits_of_a_tape_played_once() -> None:
     with running(parse_spec("memcached")) as server:
         ended = drive("--server", server.addresses[0], *_WORK, "--duration", "1000ms", "--json")
     document = json.loads(ended.stdout)

@@ -38,7 +38,7 @@ def test_the_original_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, TrialError])
-def test_what_has_ended_is_printed_when_the_rest_is_not_measured(
+def test_finished_parts_are_printed_when_the_rest_is_not_measured(
     end: type[BaseException],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -84,7 +84,7 @@ def test_a_protocol_without_login_names_the_one_that_has(
 
 @needs_sasl
 @pytest.mark.parametrize("sasl", ["", ",sasl=yes"])
-def test_a_wrong_password_of_a_server_that_runs_is_one_error(
+def test_a_wrong_password_for_a_running_server_is_one_error(
     inside: Inside, tmp_path: Path, password: Path, sasl: str
 ) -> None:
     wrong = tmp_path / "wrong"

@@ -72,7 +72,7 @@ def test_a_claim_of_constcache_is_judged_by_its_figures(
     assert "yes" not in line
 
 
-def test_the_median_that_the_page_names_is_that_of_every_set_and_get() -> None:
+def test_the_pages_median_is_of_every_set_and_get() -> None:
     assert "every median of set and get with 32 threads is 0.001 s" in PAGE
     title = "Set and get of four keys, 32 threads: sampled times"
     of_set_get = [row for table, row in rows("java-clients") if table.title == title]

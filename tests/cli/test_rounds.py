@@ -19,7 +19,7 @@ from tests.cli.in_process import Inside
 from tests.conftest import bad_worker
 
 
-def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
+def test_arms_play_whole_squares_and_every_operation_is_counted(
     inside: Inside, tmp_path: Path
 ) -> None:
     ended = inside("run", write(tmp_path, ROUNDS, servers='["embedded", "memcached"]'))
@@ -46,9 +46,7 @@ def test_arms_play_whole_squares_in_turn_and_every_operation_is_accounted_for(
         assert sum(slices.idle_cpu_ns) < sum(slices.wall_ns) / 2
 
 
-def test_an_arm_that_fails_leaves_the_sitting_and_the_others_go_on(
-    inside: Inside, tmp_path: Path
-) -> None:
+def test_a_failing_arm_leaves_the_sitting_and_others_go_on(inside: Inside, tmp_path: Path) -> None:
     gone = bad_worker("dies_in_a_slice")
     ended = inside("run", write(tmp_path, ROUNDS, clients=json.dumps(["native", gone]), blocks="1"))
     assert ended.returncode == 1
@@ -75,9 +73,7 @@ def test_what_is_missing_is_one_line_and_no_trial(inside: Inside, tmp_path: Path
     assert "2 cells in turns" in ended.stderr
 
 
-def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(
-    inside: Inside, tmp_path: Path
-) -> None:
+def test_a_killed_run_keeps_its_sittings_and_goes_on(inside: Inside, tmp_path: Path) -> None:
     name = write(tmp_path, ROUNDS, blocks="3", servers='["embedded", "embedded:io=blocking"]')
     command = [sys.executable, "-m", "cachemark", "run", name]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as child:
@@ -98,9 +94,7 @@ def test_a_run_that_was_killed_keeps_its_sittings_and_goes_on(
     assert len(open_run(folder.name, tmp_path / "results").outcomes()) == 12
 
 
-def test_a_slice_without_room_for_operations_is_refused_with_the_remedy(
-    inside: Inside, tmp_path: Path
-) -> None:
+def test_a_slice_without_room_is_refused_with_the_remedy(inside: Inside, tmp_path: Path) -> None:
     text = ROUNDS.replace('name = "one"', 'name = "one"\nthink = "20ms"')
     name = write(tmp_path, text, servers='["embedded", "embedded:io=blocking"]')
     ended = inside("run", name, "--blocks", "1")
@@ -120,7 +114,7 @@ def test_slices_shorter_than_the_operations_are_refused_with_the_remedy(
     assert "give --set rounds.slice_ms" in ended.stderr
 
 
-def test_slices_of_many_callers_grow_before_the_first_counted_one_and_stay_so(
+def test_slices_of_many_callers_grow_only_before_the_first_counted(
     inside: Inside, tmp_path: Path
 ) -> None:
     text = ROUNDS.replace("get = 8, set = 1, mget = 1", "get = 1")
@@ -150,9 +144,7 @@ def test_slices_of_many_callers_grow_before_the_first_counted_one_and_stay_so(
     assert "(as many callers need)" in report.read_text()
 
 
-def test_a_run_that_has_ended_goes_on_when_it_gets_more_sittings(
-    inside: Inside, tmp_path: Path
-) -> None:
+def test_a_finished_run_goes_on_with_more_sittings(inside: Inside, tmp_path: Path) -> None:
     name = write(tmp_path, ROUNDS)
     assert inside("run", name, "--blocks", "1").returncode == 0
     before = read_outcomes(tmp_path)

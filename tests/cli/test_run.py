@@ -131,7 +131,7 @@ def test_killed_half_way_a_run_is_finished_and_nothing_repeated(cli: Cli, tmp_pa
     assert [outcome.trial.index for outcome in finished] == [0, 1, 2, 3]
 
 
-def test_interrupted_a_run_leaves_nothing_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_an_interrupted_run_leaves_nothing_and_says_how_to_resume(tmp_path: Path) -> None:
     name, kept = write(tmp_path, measure_ms="20000"), "kept elsewhere"
     process = subprocess.Popen(
         [sys.executable, "-m", "cachemark", "run", name, "--runs", kept],

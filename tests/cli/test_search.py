@@ -87,9 +87,7 @@ def test_a_file_that_makes_no_sense_is_one_clear_error(
 
 
 @pytest.mark.slow("plays open loops at several rates, twice")
-def test_a_search_that_has_ended_goes_on_when_it_gets_more_blocks(
-    inside: Inside, tmp_path: Path
-) -> None:
+def test_a_finished_search_goes_on_with_more_blocks(inside: Inside, tmp_path: Path) -> None:
     first = inside("run", write(tmp_path), *SEARCH)
     assert first.returncode in (0, 1), first.stderr  # 1: on a busy machine every trial is late
     before = read_outcomes(tmp_path)

@@ -57,7 +57,7 @@ def put(path: Path, name: str) -> None:
     (path / name).chmod(0o755)
 
 
-def test_each_missing_one_is_a_line_with_its_place_and_version(inside: Inside) -> None:
+def test_each_missing_original_is_a_line_with_place_and_version(inside: Inside) -> None:
     lines = listed(inside)
     assert list(lines) == [one.name for one in ORIGINALS]
     for one in ORIGINALS:

@@ -36,7 +36,7 @@ def test_slow_packages_are_imported_late(module: str, needed: set[str]) -> None:
     assert SLOW & set(ended.stdout.split()) <= needed
 
 
-def test_help_imports_neither_a_verb_nor_a_room_below_nor_a_parser() -> None:
+def test_help_imports_no_verb_no_room_below_and_no_parser() -> None:
     command = [sys.executable, "-c", HELP]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     modules = ended.stdout.split()

@@ -87,7 +87,7 @@ def test_what_a_trace_leaves_out_is_said_or_refused(inside: Inside, tmp_path: Pa
     assert "left out 25.00 % of 4 operations" in (folder / "report.md").read_text()
 
 
-def test_the_plan_of_a_replay_is_as_long_as_the_trace(inside: Inside, tmp_path: Path) -> None:
+def test_the_plan_of_a_replay_has_the_traces_length(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "day.log").write_text("0;get;a\n60000;get;a\n")
     columns = ["--trace", "day.log", "--set", "workloads.trace_columns=time:ms;op;key"]
     replay = ["--set", "loads.schedule=replay", "--blocks", "4"]

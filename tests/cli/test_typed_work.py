@@ -20,7 +20,7 @@ def test_typed_work_is_played_and_kept(cli: Cli, tmp_path: Path) -> None:
     assert outcome.trial.cell.workload == "get-95-set-5-1k-1k-keys"
 
 
-def test_data_that_does_not_fit_is_told_in_a_dry_run(inside: Inside) -> None:
+def test_data_that_does_not_fit_is_named_in_dry_runs(inside: Inside) -> None:
     large = ("--keys", "100k", "--size", "1k", "--dry-run")
     told = inside("run", "--client", "native", "--server", "memcached", *large)
     assert told.returncode == 0

@@ -32,7 +32,7 @@ def test_the_compose_file_starts_an_agent() -> None:
     assert (mode, service["network_mode"]) == ("ro", "host")
 
 
-def test_the_job_starts_one_agent_for_each_node_which_ends_with_the_run() -> None:
+def test_the_job_starts_an_agent_per_node_until_it_ends() -> None:
     assert (JOB["apiVersion"], JOB["kind"]) == ("batch/v1", "Job")
     spec = JOB["spec"]
     assert (spec["completionMode"], spec["backoffLimit"]) == ("Indexed", 0)

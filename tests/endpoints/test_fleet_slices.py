@@ -39,7 +39,7 @@ def test_merged_slices_have_summed_counts_and_mean_times() -> None:
     assert merged == SliceDone(ops=30, errors=2, lead_in_ops=60, elapsed_ns=200)
 
 
-def test_a_worker_that_did_not_play_does_not_count_in_the_mean() -> None:
+def test_a_worker_that_did_not_play_leaves_the_mean_alone() -> None:
     assert merge_slices([played(10, 100), played(0, 0)]).elapsed_ns == 100
     assert merge_slices([played(0, 0), played(0, 0)]).elapsed_ns == 0
 

@@ -81,9 +81,7 @@ def test_php_processes_share_a_store(inside: Inside, tmp_path: Path) -> None:
     assert outcome.measure.operations["get"].misses == 0
 
 
-def test_the_store_of_a_killed_trial_is_removed_by_the_next_one(
-    inside: Inside, tmp_path: Path
-) -> None:
+def test_the_next_trial_removes_the_store_of_a_killed_one(inside: Inside, tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
     names = (f"cachemark-{ended.pid}-{0:016x}", f"cachemark-{os.getpid()}-{0:016x}")

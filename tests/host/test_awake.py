@@ -68,7 +68,7 @@ def test_a_refusal_of_the_kernel_is_an_error() -> None:
         pass
 
 
-def test_its_cpu_time_is_ours_and_cpu_pressure_is_not_reported() -> None:
+def test_its_cpu_time_is_ours_without_reported_cpu_pressure() -> None:
     with awake(usable_cpus()) as pid:
         monitor = NoiseMonitor()
         monitor.start([os.getpid()], pid)

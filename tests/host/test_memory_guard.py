@@ -162,7 +162,7 @@ def test_half_of_the_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert "the limit is 32 MiB" in one.guarded.reason
 
 
-def test_a_machine_that_does_not_say_what_it_has_sets_no_limit(
+def test_a_machine_that_hides_its_memory_sets_no_limit(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(VARIABLE)

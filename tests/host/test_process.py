@@ -137,7 +137,7 @@ def test_our_cpus_are_unchanged_after_a_failed_start() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_the_end_of_the_log_can_be_read_after_the_child_has_ended() -> None:
+def test_the_logs_end_can_be_read_after_the_child_ended() -> None:
     code = "import sys; sys.stderr.write('x' * 100_000 + 'the end')"
     with process.start(python(code)) as child:
         assert child.wait(DEADLINE_S)
@@ -205,7 +205,7 @@ def test_malformed_sets_of_cpus_are_refused(text: str) -> None:
 
 
 @given(st.text(alphabet="0123456789,- x", max_size=12))
-def test_any_text_is_a_set_of_cpus_or_a_usage_error(text: str) -> None:
+def test_any_text_is_a_set_of_cpus_or_an_error(text: str) -> None:
     assert _cpus_or_remedy(text)
 
 

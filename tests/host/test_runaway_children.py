@@ -82,7 +82,7 @@ def test_processes_that_cleared_their_environment_are_killed() -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_they_end_with_the_last_child_that_can_have_started_them() -> None:
+def test_they_end_with_the_last_possible_parent() -> None:
     """A server's helper must not end with the worker that was started after it."""
     with process.start([sys.executable, "-c", UNMARKED], stdout=subprocess.PIPE) as server:
         pid = unmarked(server)
@@ -122,7 +122,7 @@ def test_endless_stderr_uses_neither_disk_nor_memory() -> None:
     assert "0123456789" in child.log_tail()
 
 
-def test_the_tail_of_stderr_is_complete_after_the_child_has_ended() -> None:
+def test_the_tail_of_stderr_is_complete_after_the_end() -> None:
     size = 40_000
     program = f"import sys; sys.stderr.write('x' * {size} + 'end')"
     with process.start([sys.executable, "-c", program]) as child:
@@ -152,5 +152,7 @@ def test_no_file_descriptor_stays_open() -> None:
     ],
     ids=["child", "sibling", "of the kernel", "orphan", "circle"],
 )
-def test_a_process_that_may_be_of_a_child_is_looked_at(parents: dict[int, int], may: bool) -> None:
+def test_a_process_that_may_belong_to_a_child_is_examined(
+    parents: dict[int, int], may: bool
+) -> None:
     assert descendants.may_descend(9, 7, parents) == may

@@ -24,7 +24,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package
 
 
-def test_the_copy_is_in_the_users_cache_and_can_be_executed(package: Path, tmp_path: Path) -> None:
+def test_the_copy_in_the_users_cache_can_be_executed(package: Path, tmp_path: Path) -> None:
     copy = writable_folder("workers", "CACHEMARK_WORKERS")
     assert copy.parent == tmp_path / "cache" / "cachemark" / "workers"
     assert sorted(path.name for path in (copy / "toy").iterdir()) == ["setup", "worker.py"]

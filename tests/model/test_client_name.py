@@ -37,7 +37,7 @@ def test_a_client_with_shared_settings_keeps_version_and_options(text: str, shar
     assert parse_client_name(text).with_shared_settings == shared
 
 
-def test_only_the_null_of_a_runtime_is_the_loop_without_a_library() -> None:
+def test_only_a_runtimes_null_is_the_loop_without_a_library() -> None:
     texts = ["python/null", "python/null?x=y", "null", "python/nullable", "command:python/null"]
     found = [text for text in texts if parse_client_name(text).is_null]
     assert found == ["python/null", "python/null?x=y"]

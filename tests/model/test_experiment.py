@@ -209,7 +209,7 @@ def test_in_process_caches_have_no_server() -> None:
     assert others == cells(experiment)
 
 
-def test_in_process_caches_are_played_once_where_loads_differ_only_in_wire() -> None:
+def test_in_process_caches_play_loads_that_differ_in_wire_once() -> None:
     experiment = parse(TEXT, "f.toml")
     text = Load(name="text", wire="text")
     loads = [text, Load(name="binary", wire="binary"), Load(name="deep", wire="binary", depth=2)]

@@ -41,7 +41,7 @@ def test_a_list_of_hit_ratios_is_a_workload_for_each() -> None:
     ]  # fmt: skip
 
 
-def test_a_workload_that_names_the_list_is_played_with_all_its_loads() -> None:
+def test_a_workload_that_names_the_list_plays_all_its_loads() -> None:
     read = parse(HEAD + WORK + 'loads = ["callers"]\n' + LOADS, "e.toml")
     assert read.workloads[0].loads == [load.name for load in read.loads[1:]]
 

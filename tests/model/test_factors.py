@@ -95,7 +95,7 @@ def test_compression_is_recognised_by_the_stored_bytes(
         ("on", {}, "unknown"),
     ],
 )
-def test_a_local_cache_is_recognised_by_the_reads_that_reach_the_server(
+def test_a_local_cache_is_recognised_by_reads_at_the_server(
     level: str, after: dict[str, str], answer: ProofAnswer
 ) -> None:
     before = ServerStats(dict.fromkeys(after, "0"))

@@ -48,7 +48,7 @@ def test_plateaus_are_read() -> None:
     assert [plateau.value for plateau in stationarity.plateaus] == [7.0]
 
 
-def test_an_outcome_of_format_1_is_converted_to_the_current_format() -> None:
+def test_an_outcome_of_format_1_is_converted() -> None:
     outcome = from_line(LINES[0])
     assert outcome.format == OUTCOME_FORMAT
     assert from_line(to_line(outcome)) == outcome

@@ -39,9 +39,7 @@ def write_tape(workload: Workload, load: Load, folder: Path) -> subprocess.Compl
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_a_preset_gives_the_same_tape_in_an_experiment_and_in_the_engine(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_preset_gives_experiment_and_engine_the_same_tape(name: str, tmp_path: Path) -> None:
     expanded = experiment(f'preset = "{name}"\nrecords = 1000\n[workloads.keys]\ncount = 5000')
     ended = write_tape(expanded.workloads[0], expanded.loads[0], tmp_path)
     assert ended.returncode == 0, ended.stderr

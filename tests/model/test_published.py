@@ -163,7 +163,7 @@ def test_the_small_grid_plays_a_row_of_each_table(suite: str) -> None:
     assert [title for title, is_played in played.items() if not is_played] == []
 
 
-def test_the_small_grid_of_processes_plays_writes_of_20_and_reads() -> None:
+def test_the_small_processes_grid_plays_reads_and_20_writes() -> None:
     """A hundred processes take longer than a small grid may."""
     planned = small_grid("inprocess-vs-network")
     played = {
@@ -174,7 +174,7 @@ def test_the_small_grid_of_processes_plays_writes_of_20_and_reads() -> None:
     assert played == {"Write, 1 process", "Write, 20 processes", "Read, 1 process"}
 
 
-def test_the_small_grid_of_emcache_plays_its_rates_and_its_fill() -> None:
+def test_the_small_emcache_grid_plays_its_rates_and_fill() -> None:
     """Its tables have columns by workload; memory is read from the fill."""
     workloads = {workload for _, workload, _ in small_grid("emcache")}
     assert workloads == {"get", "set-noreply", "fill"}

@@ -21,7 +21,7 @@ def grid(clients: int, servers: int, loads: int) -> list[Cell]:
 
 
 @given(st.integers(1, 50), st.integers(1, 12), st.integers(1, 3))
-def test_every_cell_is_played_and_no_set_or_sitting_is_too_large(
+def test_every_cell_is_played_within_limits_of_sets_and_sittings(
     clients: int, servers: int, loads: int
 ) -> None:
     cells = grid(clients, servers, loads)
@@ -36,9 +36,7 @@ def test_every_cell_is_played_and_no_set_or_sitting_is_too_large(
 
 
 @given(st.integers(3, 30), st.integers(1, 3))
-def test_clients_of_one_server_meet_in_a_set_or_share_the_reference(
-    clients: int, servers: int
-) -> None:
+def test_clients_of_one_server_share_a_set_or_the_reference(clients: int, servers: int) -> None:
     sittings = sittings_of(grid(clients, servers, 1), "c1")
     sets = [{(c.client, c.server) for c in part} for sitting in sittings for part in sitting]
     for server in range(servers):
@@ -70,7 +68,7 @@ def test_the_second_reference_is_a_client_that_starts_quickly() -> None:
     assert [cell.client for cell in references_of(cells[:1], "c/x")] == ["java/x"]
 
 
-def test_two_servers_with_seven_clients_each_are_one_sitting_of_two_sets() -> None:
+def test_two_servers_with_seven_clients_make_two_sets() -> None:
     (sitting,) = sittings_of(grid(7, 2, 1), "c0")
     assert [len(part) for part in sitting] == [7, 7]
     assert [{cell.server for cell in part} for part in sitting] == [{"s0"}, {"s1"}]

@@ -52,7 +52,7 @@ def test_each_language_is_in_a_target() -> None:
         assert any(re.search(f"{copied}|{looked}", text) for text in texts), folder.name
 
 
-def test_compose_runs_what_the_command_line_knows_in_a_target_that_is_there() -> None:
+def test_compose_runs_known_commands_in_a_target_that_exists() -> None:
     service = COMPOSE["services"]["cachemark"]
     assert service["build"]["target"] in stages()
     program, *words = shlex.split(service["command"])

@@ -160,7 +160,7 @@ def test_it(number):
 
 
 @pytest.mark.parametrize("mark", ["", '@pytest.mark.xdist_group("some client")'])
-def test_the_tests_of_a_file_or_a_group_share_a_process(mark: str, tmp_path: Path) -> None:
+def test_tests_of_a_file_or_a_group_share_a_process(mark: str, tmp_path: Path) -> None:
     """Otherwise each process starts workers, servers and a browser of its own for them."""
     body = RECORDS_ITS_PROCESS.format(mark=mark)
     options = EVERYTHING.replace("-n 8", "-n 2").split()[1:]

@@ -17,13 +17,13 @@ def texts(skipped: dict[Cell, str], grid: list[Cell]) -> list[str]:
     return [absence_text(absence) for absence in find_absences(skips, grid)]
 
 
-def test_a_server_that_is_missing_for_all_clients_is_one_line() -> None:
+def test_a_server_missing_for_all_clients_is_one_line() -> None:
     grid = [cell(client, server) for client in ("a", "b") for server in ("embedded", "memcached")]
     gone = {of: REASON for of in grid if of.server == "memcached"}
     assert texts(gone, grid) == [f"memcached: {REASON} (2 cells) → {REMEDY}"]
 
 
-def test_a_server_that_is_missing_for_the_only_client_is_named() -> None:
+def test_a_server_missing_for_the_only_client_is_named() -> None:
     grid = [cell("a", "embedded"), cell("a", "memcached")]
     assert texts({grid[1]: REASON}, grid) == [f"memcached: {REASON} → {REMEDY}"]
 
@@ -34,7 +34,7 @@ def test_a_reason_that_begins_with_the_server_names_it_once() -> None:
     assert texts(gone, grid) == [f"embedded: cannot be measured: {REASON} → {REMEDY}"]
 
 
-def test_clients_that_share_a_reason_are_not_taken_for_their_server() -> None:
+def test_clients_that_share_a_reason_are_not_their_server() -> None:
     grid = [cell("a"), cell("b")]
     gone = {of: f"{of.client}: {REASON}" for of in grid}
     assert texts(gone, grid) == [f"{name}: {REASON} → {REMEDY}" for name in ("a", "b")]

@@ -66,7 +66,7 @@ def six_hosts() -> Hosts:
     )
 
 
-def test_the_most_is_named_with_what_ends_it_and_the_other_numbers() -> None:
+def test_the_maximum_is_named_with_its_limit_and_other_numbers() -> None:
     (found,) = planned()
     assert sentence(found, "p99<1ms", P99) == (
         "a · embedded · mixed holds 84.4 k operations per second with p99<1ms at 64 connections; "

@@ -57,7 +57,7 @@ def answers(*cells: list[Outcome]) -> list[str]:
     return [re.sub(r" \(\S+–\S+\)", "", answer) for _, answer in claims(*cells)]
 
 
-def test_each_claim_of_writes_is_judged_by_the_figures_of_today() -> None:
+def test_each_claim_about_writes_is_judged_by_todays_figures() -> None:
     cells = [
         trials(f"{SHARED}16", "set-50", 1.2, store_bytes=2**20),
         trials(f"{SHARED}20", "set-50", 1.0, store_bytes=5 * 2**18),
@@ -115,7 +115,7 @@ def test_a_single_pair_of_trials_settles_no_claim() -> None:
     ]
 
 
-def test_a_claim_about_high_concurrency_is_not_settled_with_few_processes() -> None:
+def test_few_processes_do_not_settle_claims_about_high_concurrency() -> None:
     low = "10-processes"
     assert answers(
         trials(f"{SHARED}20", "set-10", 1.0, load=low),

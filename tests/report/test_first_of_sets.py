@@ -170,7 +170,7 @@ def test_the_bridge_decides_between_sets_and_not_the_machines_speed() -> None:
     assert native.comparison.ratio.value == pytest.approx(8 / 4.64, rel=0.02)
 
 
-def test_too_wide_a_bridge_names_the_leaders_of_the_sets_only() -> None:
+def test_too_wide_a_bridge_names_only_the_sets_leaders() -> None:
     found = _two_sets(bridge=0.3)
     (group,) = found.groups
     assert not leader(group)

@@ -59,7 +59,7 @@ def test_the_answer_and_the_pictures_compare_servers() -> None:
     assert summary_png(made, one_sentence(made)).startswith(b"\x89PNG")
 
 
-def test_the_servers_of_each_client_are_ranked_where_the_experiment_says_so() -> None:
+def test_the_experiment_can_rank_the_servers_of_each_client() -> None:
     made = report("a", "b", rank="servers")
     assert [(group.kind, group.common) for group in made.groups] == [
         ("servers", "a"), ("servers", "b"),
@@ -67,7 +67,7 @@ def test_the_servers_of_each_client_are_ranked_where_the_experiment_says_so() ->
     assert one_sentence(made).startswith("memcached:binary=new is first in both comparisons")
 
 
-def test_the_clients_of_each_server_are_ranked_where_there_are_several() -> None:
+def test_several_clients_of_each_server_are_ranked() -> None:
     made = report("a", "b")
     assert [(group.kind, group.common) for group in made.groups] == [
         ("clients", server) for server in RATES
@@ -83,7 +83,7 @@ def test_the_clients_of_each_server_are_ranked_where_there_are_several() -> None
         (("a",), "only a has a valid figure, with "),
     ],
 )
-def test_a_library_alone_beside_the_native_client_is_not_said_to_be_the_only_valid_one(
+def test_a_library_beside_native_is_not_the_only_valid_one(
     clients: tuple[str, ...], says: str
 ) -> None:
     outcomes = [
@@ -113,7 +113,7 @@ def test_a_hit_ratio_is_shown_where_a_read_missed() -> None:
     assert row[columns.index("hit ratio")] == "75.0 %"
 
 
-def test_a_run_without_a_valid_trial_says_what_to_change_and_compares_nothing() -> None:
+def test_a_run_without_valid_trials_names_remedies_without_comparison() -> None:
     noisy = [
         msgspec.structs.replace(
             measured(client, block, 1000), verdict="INVALID", reasons=["steal: 7.0 %"]

@@ -20,14 +20,14 @@ def original() -> JmhReport:
     return original_report()
 
 
-def test_a_row_has_the_modes_of_a_cell_side_by_side(original: JmhReport) -> None:
+def test_a_row_has_the_modes_side_by_side(original: JmhReport) -> None:
     text, binary = "| java/folsom | text | set-get", "| java/spymemcached | binary | set-get"
     table = RENDERERS["markdown"](original, None)
     assert f"{text} | 9..12 B | 32 | 20.0 k ±0.1 % | 500 µs | 990 µs | – |" in table
     assert f"{binary} | 9..12 B | 32 | 812 | – | – | – |" in table
 
 
-def test_without_the_mode_of_times_there_are_no_columns_for_them() -> None:
+def test_without_the_mode_of_times_their_columns_are_absent() -> None:
     settings = JmhSettings(modes=("throughput",))
     report = build([measured("java/folsom", entry("thrpt", "get"))], settings, "memcached")
     assert "| client | wire | operation | value | threads | ops/s |\n" in (

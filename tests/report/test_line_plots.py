@@ -50,7 +50,7 @@ def test_other_factors_of_a_load_have_plots_too(factor: str) -> None:
     assert plot.table.titles == ["client", "1", "2", "16"]
 
 
-def test_workloads_that_differ_in_the_size_of_values_are_points_of_one_line() -> None:
+def test_workloads_that_differ_in_value_size_form_one_line() -> None:
     sizes = ("100", "1k", "64k")
     works = [Workload(name=f"of-{s}", mix={"get": 1}, values=Values(size=s)) for s in sizes]
     planned = msgspec.structs.replace(experiment(["a"], 2), workloads=works)
@@ -85,7 +85,7 @@ def searched() -> Report:
     return build(header(search_experiment()), numbered(steps))
 
 
-def test_a_search_has_a_line_over_the_rate_for_each_client() -> None:
+def test_a_search_has_a_line_by_rate_for_each_client() -> None:
     made = searched()
     (plot,) = [plot for found in plots(made, 680).sections for plot in found]
     assert plot.title == "p99 over the offered rate"
@@ -115,7 +115,7 @@ def window(counts: list[tuple[int, int]], *, begin: int = 0) -> Outcome:
     )
 
 
-def test_the_hit_ratio_of_each_second_is_that_of_its_own_reads() -> None:
+def test_the_hit_ratio_of_a_second_has_its_own_reads() -> None:
     # A cold cache: nothing is found in the first second, and everything in the third.
     made = build(header(experiment(["a"], 1)), [window([(5, 10), (11, 14), (21, 14)], begin=5)])
     (group,) = made.groups
@@ -162,7 +162,7 @@ def label_colours(spec: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("count", [3, 9])
-def test_a_client_has_one_colour_in_all_plots_of_a_report(count: int) -> None:
+def test_a_client_has_one_colour_in_all_plots(count: int) -> None:
     """Also where a client is missing in some, and for more clients than there are colours."""
     clients = ["native", *(f"client-{number}" for number in range(count))]
     outcomes = [

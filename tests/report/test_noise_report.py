@@ -26,7 +26,7 @@ def twin(block: int, rate: int) -> Outcome:
     return at(measured("a", block, rate), client=f"a{REPEAT_SUFFIX}")
 
 
-def test_a_client_played_twice_is_in_each_block_and_not_in_the_ranking() -> None:
+def test_a_client_played_twice_is_in_blocks_but_not_ranked() -> None:
     made = msgspec.structs.replace(experiment(["a", "b"]), twice="a")
     for block in range(5):
         names = sorted(

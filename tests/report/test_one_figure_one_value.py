@@ -161,7 +161,7 @@ def test_all_forms_show_the_same_figures_and_their_uncertainty(run: Run, visitor
                 assert shown == pytest.approx(wanted, rel=0.01), (form, client, name)
 
 
-def test_the_webs_comparison_and_history_show_the_figures_of_the_report(
+def test_the_webs_comparison_and_history_show_the_reports_figures(
     run: Run, visitor: Visitor
 ) -> None:
     exact = {name: of["p99"] for name, of in _from_json(render("json", run, None)).items()}
@@ -208,7 +208,7 @@ def test_pair_gate_and_history_show_the_figures_of_the_report(run: Run, inside: 
         assert [shown[end] for end in ends] == pytest.approx([want[end] for end in ends])
 
 
-def test_rate_of_a_client_played_twice_is_of_both_arms_everywhere(run: Run, inside: Inside) -> None:
+def test_rate_of_a_client_played_twice_is_of_both_arms(run: Run, inside: Inside) -> None:
     whole = json.loads(render("json", run, None))
     (group,) = whole["groups"]
     table = {row["name"]: row["summary"]["total"]["rate"] for row in group["rows"]}

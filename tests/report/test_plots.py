@@ -35,7 +35,7 @@ def made() -> Report:
     return report()
 
 
-def test_a_factor_is_told_from_cells_that_differ_in_it_alone(made: Report) -> None:
+def test_a_factor_compares_cells_that_differ_in_it_alone(made: Report) -> None:
     found = {factor.name: factor for factor in factors(made)}
     assert set(found) == {"server", "threads"}
     server, threads = found["server"], found["threads"]
@@ -54,7 +54,7 @@ def test_levels_that_come_with_another_factor_are_no_pair(made: Report) -> None:
     assert [factor.name for factor in factors(confounded)] == ["server"]
 
 
-def test_callers_who_think_are_no_pair_of_those_who_do_not(made: Report) -> None:
+def test_thinking_callers_are_no_pair_of_those_without_thinking(made: Report) -> None:
     """Else the rate of four threads would be held against that of one which mostly waits."""
     loads = [*LOADS, Load(name="thinking", threads=1, think="1ms")]
     experiment = msgspec.structs.replace(made.header.experiment, loads=loads)
@@ -90,7 +90,7 @@ def test_a_course_has_a_rate_for_each_second() -> None:
     assert timeline(samples(1000, 3)) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
 
 
-def test_a_second_in_which_no_worker_told_is_filled_in_proportion() -> None:
+def test_a_second_without_a_workers_count_is_filled_in_proportion() -> None:
     one, two, three = samples(1000, 3)
     silent = msgspec.structs.replace(two, ops=one.ops, ops_unix_ns=one.ops_unix_ns)
     assert timeline([one, silent, three]) == [(1, 1000.0), (2, 1000.0), (3, 1000.0)]
@@ -101,7 +101,7 @@ def test_what_was_never_told_is_absent() -> None:
     assert timeline(mute) == [(1, None), (2, None)]
 
 
-def test_a_sample_is_of_the_second_in_which_it_was_taken() -> None:
+def test_a_sample_belongs_to_the_second_that_took_it() -> None:
     """A server that stood still was not asked in between; what follows keeps its place."""
     one, _, _, four, five = samples(1000, 5)
     outcome = msgspec.structs.replace(
@@ -118,7 +118,7 @@ def test_a_sample_is_of_the_second_in_which_it_was_taken() -> None:
     }
 
 
-def test_a_second_that_one_client_lacks_moves_none_of_its_others(made: Report) -> None:
+def test_a_second_that_one_client_lacks_moves_no_other(made: Report) -> None:
     (group,) = [g for g in made.groups if (g.server, g.load) == (next(iter(SERVERS)), "one")]
     gone = [
         msgspec.structs.replace(
@@ -220,7 +220,7 @@ def test_a_plot_is_a_file_in_each_form(made: Report) -> None:
         assert content.startswith(b"\x89PNG")
 
 
-def test_a_title_is_whole_in_as_many_lines_as_it_takes() -> None:
+def test_a_title_uses_as_many_lines_as_it_needs() -> None:
     assert title_lines("mixed · 1-thread", 200) == ["mixed · 1-thread"]
     title = "set-get · text-blocking-32-threads · memcached"
     assert title_lines(title, 190) == ["set-get", "text-blocking-32-threads", "memcached"]
@@ -236,7 +236,7 @@ def test_the_picture_fits_a_readme(made: Report, tmp_path: Path) -> None:
     assert len(content) < 150_000
 
 
-def test_each_panel_has_its_fastest_at_the_top_and_the_ratios(made: Report) -> None:
+def test_each_panel_has_its_fastest_on_top_and_ratios(made: Report) -> None:
     groups = [group for group in made.groups if len(group.rows) > 1]
     assert len(groups) > 1
     for group in groups:
@@ -262,7 +262,7 @@ def test_a_picture_fills_the_canvas_that_is_asked_for(made: Report, aspect: floa
     assert drawn["width"] / drawn["height"] == pytest.approx(aspect, rel=0.02)
 
 
-def test_few_bars_do_not_become_as_thick_as_a_tall_canvas(made: Report) -> None:
+def test_few_bars_do_not_fill_a_tall_canvas(made: Report) -> None:
     heights = [
         spec["height"]
         for aspect in (None, 1.0, 0.5)
@@ -288,7 +288,7 @@ def test_a_client_keeps_its_colour_whatever_its_rank(made: Report) -> None:
     assert len({min(found) for found in roles.values()}) == len(roles)
 
 
-def test_too_many_for_the_colours_have_one_and_only_a_shown_first_is_dark() -> None:
+def test_more_clients_than_colours_share_one_and_first_is_dark() -> None:
     assert identity(None, first=False) == "other"
     assert identity(None, first=True) == "first"
 
@@ -302,7 +302,7 @@ def test_a_single_trial_is_hollow(made: Report) -> None:
     assert made.groups
 
 
-def test_a_picture_has_the_title_size_and_theme_that_are_asked_for(made: Report) -> None:
+def test_a_picture_has_the_requested_title_size_and_theme(made: Report) -> None:
     style = Style(title="For a talk", size=(800, 450), theme="dark")
     content = summary_png(made, "The answer.", style)
     assert struct.unpack(">II", content[16:24]) == (800, 450)

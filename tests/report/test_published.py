@@ -89,7 +89,7 @@ def test_user_system_and_total_are_beside_real() -> None:
     assert column(section, "published, s")["memcached:set:plain"] == "15.634232"
 
 
-def test_the_best_is_one_of_the_rows_that_have_both_figures() -> None:
+def test_the_best_row_has_both_figures() -> None:
     """dalli's are not the best of the page: others are, which were not played here."""
     suite, load = "ruby-clients", "one-caller"
     (section,) = tables(
@@ -133,7 +133,7 @@ def longer(trial: Outcome, times: float) -> Outcome:
         ),
     ],
 )
-def test_a_figure_of_several_trials_is_the_same_in_report_and_form(
+def test_a_figure_of_several_trials_agrees_in_report_and_form(
     suite: str, cell: tuple[str, str, str], row: str, line: str
 ) -> None:
     """Also if one trial was ten times slower: the figure is that of both together."""

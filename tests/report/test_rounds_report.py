@@ -70,7 +70,7 @@ def run_of(folder: Path, blocks: int, squares: int = 2, apart: str = "") -> Run:
     return kept(folder, header(planned), outcomes(blocks, squares, apart))
 
 
-def test_a_client_that_does_not_follow_the_machine_has_a_slope_with_both_ends(
+def test_a_client_off_the_machines_pace_has_slope_and_interval(
     tmp_path: Path,
 ) -> None:
     text = render("markdown", run_of(tmp_path, 6, squares=4, apart="fast"), None)

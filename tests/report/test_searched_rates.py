@@ -51,7 +51,7 @@ def limited(client: str, load: Load = LOAD) -> list[Outcome]:
     return [closed(client, 2000, load=load), late[0], late[0], met, met, late[1], late[1]]
 
 
-def test_a_search_with_more_threads_is_told_beside_the_limited_one() -> None:
+def test_a_search_with_more_threads_follows_the_limited_one() -> None:
     wide = wider_load(LOAD, 4)
     rates = (2000, 3000, 3500, 3750, 3880, 3880)
     more = [at_rate("a", rate, FAST, load=wide) for rate in rates]
@@ -81,13 +81,13 @@ def test_where_no_rate_meets_the_objective_the_sentence_says_so() -> None:
     assert "a: no rate meets p99<1ms; at 500: p99 2.00 ms." in text
 
 
-def test_where_the_client_was_too_late_the_sentence_does_not_blame_the_server() -> None:
+def test_a_late_client_is_blamed_instead_of_the_server() -> None:
     late = [at_rate("a", rate, SLOW, late_ns=1_900_000) for rate in (1000, 1000, 500, 500)]
     (text,) = report(closed("a", 2000), *late).answers
     assert "a: no rate was shown to meet p99<1ms; at 500: limited by this generator" in text
 
 
-def test_if_every_rate_met_it_the_closed_loop_is_the_bound() -> None:
+def test_if_every_rate_met_it_the_closed_loop_bounds() -> None:
     rates = (1000, 1500, 1750, 1880, 1940, 1940)
     (text,) = report(closed("a", 2000), *[at_rate("a", rate, FAST) for rate in rates]).answers
     assert "up to 1.94 k" in text
@@ -120,7 +120,7 @@ def test_each_form_has_a_row_for_each_client(form: Callable[[Report, int], str])
     assert text.index("a ") < text.index("b ")
 
 
-def test_a_client_without_a_closed_loop_has_no_figure_and_a_reason() -> None:
+def test_without_a_closed_loop_the_figure_is_a_reason() -> None:
     broken = msgspec.structs.replace(closed("a", 2000), state="failed", reason="it died")
     (text,) = report(broken, broken).answers
     assert text.endswith("nothing was found, as its closed loop was not judged, failed: it died.")
@@ -144,7 +144,7 @@ def csv_lines(made: Report) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(RENDERERS["csv"](made, None))))
 
 
-def test_the_csv_has_the_found_rate_with_its_interval_and_every_trial() -> None:
+def test_the_csv_has_found_rate_interval_and_every_trial() -> None:
     lines = csv_lines(report(closed("a", 2000), at_rate("a", 1000, FAST),
                              at_rate("a", 1500, SLOW), at_rate("a", 1250, SLOW),
                              at_rate("a", 1120, SLOW), at_rate("a", 1060, SLOW),
@@ -178,7 +178,7 @@ def test_the_csv_names_what_made_a_trial_no_answer() -> None:
     assert [(line["ops_per_s"], line["verdict"]) for line in refused] == [("", "failed")] * 2
 
 
-def test_a_client_that_cannot_be_played_has_its_reason_in_the_csv() -> None:
+def test_a_client_that_cannot_play_has_its_reason_in_csv() -> None:
     absent = msgspec.structs.replace(
         closed("b", 2000), state="unsupported", reason="not built", measure=None
     )

@@ -21,7 +21,7 @@ def played(rate: float, callers: int, length_ms: int = 30) -> list[Outcome]:
     return found
 
 
-def test_many_callers_in_short_slices_are_told_with_the_bias_and_a_length_that_would_do() -> None:
+def test_short_slices_of_many_callers_show_bias_and_longer_length() -> None:
     (text,) = bias_texts(played(10_000, 32))
     # An operation takes 3.2 ms; 27 ms are counted.
     assert "32 callers" in text
@@ -45,7 +45,7 @@ def test_slices_that_have_grown_are_told_in_the_heading() -> None:
     assert turns_text([*short, *grown], 30) == "30 to 450 ms (as many callers need)"
 
 
-def test_counted_operations_that_last_longer_than_those_of_the_warm_up_are_told() -> None:
+def test_counted_operations_slower_than_in_the_warm_up_are_named() -> None:
     def declared(rate: float) -> list[Outcome]:
         return [
             msgspec.structs.replace(of, rounds=msgspec.structs.replace(of.rounds, operation_ns=1))

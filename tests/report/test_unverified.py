@@ -18,7 +18,7 @@ def report(*findings: ProbeResult) -> Report:
     return build(header(experiment(list(clients))), made, audit)
 
 
-def test_a_server_that_confirmed_no_counts_is_said_first_and_is_no_note() -> None:
+def test_unconfirmed_counts_of_a_server_come_first_outside_notes() -> None:
     silent = ProbeResult(name="counters", fit=False, seen="no `stats`", excludes=[CONSERVATION])
     made = report(silent)
     (line,) = made.unverified

@@ -15,7 +15,7 @@ TEXTS = st.lists(
 
 
 @given(text=TEXTS, width=st.integers(20, 120))
-def test_no_word_is_lost_and_only_what_is_whole_is_longer(text: str, width: int) -> None:
+def test_no_word_is_lost_and_only_whole_ones_are_longer(text: str, width: int) -> None:
     lines = word_lines(text, width)
     assert " ".join(lines).split() == text.split()
     whole = ("x" * 90, "`make bench`")

@@ -61,7 +61,7 @@ def fed(folder: Path, *lines: dict[str, object] | bytes) -> Feed:
     return Feed(folder)
 
 
-def test_seconds_are_points_and_the_results_are_those_of_the_window(tmp_path: Path) -> None:
+def test_seconds_are_points_and_results_cover_the_window(tmp_path: Path) -> None:
     feed = fed(
         tmp_path, BEGIN, second(1, "prefill"), second(1), second(2, p50_ns=None, p99_ns=None),
         RESULT,
@@ -108,7 +108,7 @@ def test_the_engine_prints_such_lines() -> None:
     assert seconds
 
 
-def test_until_the_results_come_the_rate_is_that_of_the_seconds(tmp_path: Path) -> None:
+def test_until_results_come_the_rate_is_of_the_seconds(tmp_path: Path) -> None:
     feed = fed(tmp_path, BEGIN, second(1), second(2))
     messages = dict(feed.messages(0)[1])
     (row,) = json.loads(messages["ranking"])["rows"]

@@ -84,7 +84,7 @@ def test_every_form_of_a_report(tmp_path: Path, inside: Inside) -> None:
 
 
 @pytest.mark.parametrize("client", [QUOTED, "$(id)", "a b", "native?uring=yes"])
-def test_the_command_that_plays_a_cell_again_has_one_word_for_the_client(client: str) -> None:
+def test_the_replay_command_has_one_word_for_the_client(client: str) -> None:
     words = shlex.split(outcome(client, "x").name.replay)
     assert words[:3] == ["cachemark", "resilience", client]
 

@@ -86,7 +86,7 @@ def looks(*steps: tuple[int, int, int]) -> list[Look]:
 GOOD = (400, 0, 400)
 
 
-def test_it_ends_when_the_client_has_been_well_for_some_seconds() -> None:
+def test_it_ends_after_the_client_was_well_for_seconds() -> None:
     assert not may_end(looks(GOOD, GOOD), 0, after_ms=1000, share=0.9)
     assert may_end(looks(GOOD, GOOD, GOOD), 0, after_ms=1000, share=0.9)
     assert not may_end(looks(GOOD, GOOD, GOOD), 0, after_ms=5000, share=0.9)

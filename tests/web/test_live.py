@@ -47,7 +47,7 @@ def state_of(log: Path) -> LiveState:
     return state
 
 
-def test_events_are_read_once_and_numbers_go_on_after_a_torn_line(tmp_path: Path) -> None:
+def test_events_are_read_once_and_continue_after_torn_lines(tmp_path: Path) -> None:
     reader = EventReader(tmp_path)
     assert reader.new_lines() == []
     log = EventLog(tmp_path)
@@ -69,7 +69,7 @@ def test_a_line_that_is_too_long_is_left_out(tmp_path: Path) -> None:
     assert line.event == AnswersTold(lines=["short"])
 
 
-def test_a_folder_that_cannot_be_written_does_not_stop_a_run(tmp_path: Path) -> None:
+def test_an_unwritable_folder_does_not_stop_a_run(tmp_path: Path) -> None:
     EventLog(tmp_path / "none").write(started())
     assert not (tmp_path / "none").exists()
 
@@ -88,7 +88,7 @@ def test_a_trial_as_a_page_shows_it() -> None:
     assert len(shown.reason) < 1000
 
 
-def test_the_ranking_has_the_best_first_and_counts_what_does_not_count(tmp_path: Path) -> None:
+def test_the_ranking_begins_with_the_best_and_counts_exclusions(tmp_path: Path) -> None:
     log = EventLog(tmp_path)
     log.write(started())
     for block, rate in enumerate((100.0, 110.0)):
@@ -161,7 +161,7 @@ def test_the_server_yields_to_everything_else(tmp_path: Path) -> None:
         assert os.getpriority(os.PRIO_PROCESS, thread.native_id) == 19
 
 
-def test_a_stream_replays_what_a_viewer_missed_and_ends_with_the_run(tmp_path: Path) -> None:
+def test_a_stream_replays_missed_events_and_ends_with_the_run(tmp_path: Path) -> None:
     run = kept(tmp_path, made_header("now"), [])
     log = EventLog(run.folder)
     log.write(started())

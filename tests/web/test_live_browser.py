@@ -39,7 +39,7 @@ def log(visitor: Visitor) -> EventLog:
     return log
 
 
-def test_a_run_settles_before_two_viewers_and_a_reload_loses_nothing(
+def test_a_run_settles_before_two_viewers_and_survives_reload(
     browser: "Browser", visitor: Visitor, log: EventLog
 ) -> None:
     with opened(browser, visitor) as page, opened(browser, visitor, color_scheme="dark") as other:
@@ -65,9 +65,7 @@ def test_a_run_settles_before_two_viewers_and_a_reload_loses_nothing(
             expect(viewer.locator("#rankings tbody tr").first).to_contain_text("4 of 4")
 
 
-def test_a_run_that_has_just_begun_is_shown_when_its_first_event_comes(
-    browser: "Browser", visitor: Visitor
-) -> None:
+def test_a_new_run_is_shown_at_its_first_event(browser: "Browser", visitor: Visitor) -> None:
     with opened(browser, visitor) as page:
         page.goto(PAGE)
         expect(page.locator("#standing")).to_have_text("Nothing has been recorded of this run yet")

@@ -121,7 +121,7 @@ def test_nothing_is_started_beside_a_run_of_a_terminal(visitor: Visitor) -> None
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path, late: bool) -> None:
+def test_waiting_viewers_learn_that_the_server_ends(tmp_path: Path, late: bool) -> None:
     released = threading.Event()
     player = RunPlayer(tmp_path, "", released.set)
     said: list[str] = []
@@ -145,7 +145,7 @@ def test_whoever_waits_for_a_run_is_told_that_the_server_ends(tmp_path: Path, la
     player.play()  # returns at once
 
 
-def test_the_error_of_a_verb_is_the_last_thing_that_it_says() -> None:
+def test_the_error_of_a_verb_is_its_last_line() -> None:
     found = error_of(
         "mixed: get\nquick: 2 trials\ncachemark: too much memory\n  fewer clients\n", 2
     )
@@ -174,7 +174,7 @@ def test_the_documentation_is_served_or_its_remedy_shown(
         assert "unsafe" not in visitor.get("/runs").headers["content-security-policy"]
 
 
-def test_the_server_has_a_core_of_its_own_where_there_are_three() -> None:
+def test_the_server_has_its_own_core_among_three() -> None:
     assert beside([[0], [1]]) == ("", "")
     assert beside([[0, 4], [1, 5], [2, 6]]) == ("0,1,4,5", "2,6")
 

@@ -90,7 +90,7 @@ def test_answers_are_those_of_compare(visitor: Visitor) -> None:
     assert "no answer" in across
 
 
-def test_a_cell_of_a_run_is_compared_with_one_of_another(visitor: Visitor) -> None:
+def test_cells_of_two_runs_are_compared(visitor: Visitor) -> None:
     text = visitor.get(f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b").text
     assert "<h2>b of second against a of first</h2>" in text
     assert "one value for each run" in text

@@ -91,9 +91,7 @@ def has_ended(started: Started) -> bool:
         os.close(process)
 
 
-def test_a_run_is_started_settles_and_loses_nothing_by_a_reload(
-    browser: "Browser", tmp_path: Path
-) -> None:
+def test_a_started_run_settles_and_survives_a_reload(browser: "Browser", tmp_path: Path) -> None:
     with pages(tmp_path) as visitor, opened(browser, visitor) as page:
         run = start(page, SMALL)
         page.reload()
@@ -108,7 +106,7 @@ def test_a_run_is_started_settles_and_loses_nothing_by_a_reload(
         assert all(outcome.web_cpu_ns is not None for outcome in outcomes)
 
 
-def test_a_run_is_stopped_and_resumed_and_ends_with_the_server(
+def test_a_run_is_stopped_resumed_and_ends_with_the_server(
     browser: "Browser", tmp_path: Path
 ) -> None:
     with pages(tmp_path) as visitor:

@@ -78,7 +78,7 @@ def test_collections_take_time(client: str, tmp_path: Path) -> None:
     assert (heap.collection_ns or 0) > 0
 
 
-def test_a_loop_without_a_library_allocates_no_object_for_an_operation(tmp_path: Path) -> None:
+def test_a_loop_without_a_library_allocates_nothing_per_operation(tmp_path: Path) -> None:
     few, many = heaps("go/null", tmp_path, asked(FEW), asked(MANY))
     assert few
     assert many

@@ -83,7 +83,7 @@ def test_waiting_gets_are_merged_only_as_the_library_comes(tmp_path: Path) -> No
     assert sent["defaults"] < 20_000
 
 
-def test_a_fork_of_the_same_package_has_a_class_path_of_its_own() -> None:
+def test_a_fork_of_a_package_has_its_own_class_path() -> None:
     versions: dict[str, str] = {}
     for name in ("spymemcached", "elasticache"):
         with worker_driver.started(CLIENTS[f"java/{name}"]) as (_, ready):

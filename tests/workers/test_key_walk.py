@@ -27,9 +27,7 @@ def keys_of_threads(reader: Any, name: str, folder: Path) -> list[set[int]]:
     ]
 
 
-def test_a_thread_of_set_get_uses_a_quarter_of_the_keys_and_eight_threads_each(
-    tape: Any, tmp_path: Path
-) -> None:
+def test_a_set_get_thread_uses_a_quarter_of_the_keys(tape: Any, tmp_path: Path) -> None:
     threads = keys_of_threads(tape, "set-get", tmp_path)
     users = Counter(key for keys in threads for key in keys)
     assert len(users) == 5000

@@ -41,9 +41,7 @@ def may_miss(folder: Path, *arguments: str, lanes: int = 1) -> bool:
         ("delete@0 get@0 delete@1 get@1 delete@2 get@2", True),
     ],
 )
-def test_a_delete_is_sure_to_find_what_its_caller_has_stored(
-    sequence: str, missed: bool, tmp_path: Path
-) -> None:
+def test_a_delete_finds_what_its_caller_stored(sequence: str, missed: bool, tmp_path: Path) -> None:
     tape = (*THREE_KEYS, "--sequence", sequence, "--ops", "60")
     assert may_miss(tmp_path, *tape) is missed
 

@@ -107,7 +107,7 @@ def test_the_document_has_every_field_once_and_in_order() -> None:
 
 
 @pytest.mark.parametrize("name", _BAD)
-def test_a_bad_value_is_refused_at_the_offset_of_the_document(
+def test_a_bad_value_is_refused_at_the_documents_offset(
     name: str, worker: Worker, tmp_path: Path
 ) -> None:
     value, offsets = _BAD[name]

@@ -113,7 +113,7 @@ def sent_of(tape: Path) -> list[Command]:
     return [command for group in tape_commands(tape) for command in group]
 
 
-def test_what_the_tape_asks_for_passes_in_any_order_within_a_record(tape: Path) -> None:
+def test_the_tapes_requests_pass_in_any_order_within_records(tape: Path) -> None:
     check_commands(sent_of(tape), tape, "mix", common=True)
     shuffled = [each for group in tape_commands(tape) for each in reversed(group)]
     check_commands(shuffled, tape, "mix", common=True)
@@ -148,7 +148,7 @@ def test_a_command_too_few_or_in_another_place_fails(tape: Path) -> None:
         check_commands(sent, tape, "mix", common=True)
 
 
-def test_the_defaults_profile_may_mark_its_values_but_not_change_keys_or_times(tape: Path) -> None:
+def test_defaults_may_mark_values_but_not_change_keys_or_times(tape: Path) -> None:
     marked = [
         msgspec.structs.replace(each, flags=2, value=b"*" + each.value) for each in sent_of(tape)
     ]

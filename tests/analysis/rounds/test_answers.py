@@ -34,7 +34,7 @@ def answered(made: list[Outcome], *, final: bool = True, rule: StopRule | None =
     return answers(made, asked(made), rule or StopRule(), final=final)
 
 
-def test_clients_are_compared_on_each_server_and_servers_for_each_client() -> None:
+def test_clients_compared_on_each_server_and_servers_for_each_client() -> None:
     cells = [
         Cell(client=client, server=server, workload="w", load="l")
         for client in ("a", "b", "a#again")
@@ -55,7 +55,7 @@ def test_clients_are_compared_on_each_server_and_servers_for_each_client() -> No
     assert questions_of(cells[:1]) == []
 
 
-def test_a_ranking_has_places_ratios_and_the_test_of_its_winner() -> None:
+def test_a_ranking_has_places_ratios_and_its_winners_test() -> None:
     made = run(RATES, 6)
     found = answers(made, asked(made, "slow"), StopRule(), final=True)
     ranking = found.groups[0].ranking("rate")
@@ -130,7 +130,7 @@ def test_the_sentences_say_what_is_settled_and_what_is_not() -> None:
     assert "more minutes, unless the truth is near the margin." in still_open
 
 
-def test_too_few_blocks_are_said_to_be_too_few_instead_of_an_endless_interval() -> None:
+def test_too_few_blocks_are_named_instead_of_an_endless_interval() -> None:
     found = answered(run(RATES, 6, deviation=0.02))
     ranking = found.groups[0].rankings[0]
     pair = ranking.pairs[0]
@@ -163,7 +163,7 @@ def test_before_there_is_an_answer_the_sentences_say_so() -> None:
     assert answered(run(RATES, 12), final=False).next_look is None
 
 
-def test_the_second_arm_of_the_same_client_is_told_beside_it() -> None:
+def test_the_second_arm_of_a_client_is_reported_beside_it() -> None:
     found = answered(run(RATES, 6))
     ranking, question = found.groups[0].rankings[0], found.groups[0].question
     assert twice_text(ranking, question).startswith("slow played twice: ")
@@ -213,7 +213,7 @@ def test_clients_of_different_sets_are_ranked_through_the_reference() -> None:
     assert (ranking.lead.through_reference, ranking.lead.answer) == (True, "better")
 
 
-def test_more_cells_than_a_set_holds_are_tested_with_the_reference_and_with_the_first() -> None:
+def test_cells_beyond_a_set_are_tested_with_reference_and_first() -> None:
     rates = {f"c{n}": 10_000 * 1.2**n for n in range(10)}
     found = answered(run(rates, 6))
     ranking = found.groups[0].rankings[0]
@@ -224,7 +224,7 @@ def test_more_cells_than_a_set_holds_are_tested_with_the_reference_and_with_the_
     assert [of.answer for of in to_first if of] == ["worse"] * 9
 
 
-def test_a_pair_outside_of_the_family_is_corrected_for_every_pair_of_its_group() -> None:
+def test_a_pair_outside_the_family_is_corrected_for_all() -> None:
     rates = {f"c{n}": 10_000 * 1.02**n for n in range(10)}
     ranking = answered(run(rates, 6, deviation=0.02)).groups[0].rankings[0]
     chosen = ranking.places[3].to_winner

@@ -99,7 +99,7 @@ def test_it_needs_three_arms_and_sittings_with_all_of_them() -> None:
     assert found(made).sittings == 1
 
 
-def test_idle_cpu_is_told_for_an_arms_own_slices_and_for_those_after_it() -> None:
+def test_idle_cpu_of_an_arms_own_slices_and_later_ones() -> None:
     made = played(3, 2, 0.0)
     busy = []
     for of in made:

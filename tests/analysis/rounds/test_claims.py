@@ -24,7 +24,7 @@ def test_every_claim_holds_as_often_as_it_says(claims: ModuleType) -> None:
     assert [(of.name, found) for of, found in played if not of.agrees(found, RUNS)] == []
 
 
-def test_slices_that_do_not_grow_tell_too_high_a_rate_of_many_callers(claims: ModuleType) -> None:
+def test_fixed_slices_overstate_the_rate_of_many_callers(claims: ModuleType) -> None:
     """The model can show the bias: 16 callers whose operations take 1.6 ms, in 30 ms."""
     shared = claims.Shared(callers=16, order="random", sizes="constant", mean_ns=1e5)
     assert claims.told(shared, 30.0, 10, np.random.default_rng(1)) > 1.02

@@ -77,7 +77,7 @@ def test_an_open_pair_says_how_many_sittings_it_needs() -> None:
     assert (settled.answer, settled.needed) == ("equal", None)
 
 
-def test_rare_slow_slices_open_a_gap_between_totals_and_the_typical_round() -> None:
+def test_rare_slow_slices_separate_totals_from_the_typical_round() -> None:
     def rate(arm: int, _before: int, number: int) -> float:
         return 10_000 if arm == 0 and number % 5 == 0 else 20_000
 
@@ -95,7 +95,7 @@ def test_rare_slow_slices_open_a_gap_between_totals_and_the_typical_round() -> N
     assert found.ratio.value < 0.95
 
 
-def test_a_pair_of_a_retired_arm_is_marked_and_keeps_its_answer() -> None:
+def test_a_retired_arms_pair_is_marked_and_keeps_its_answer() -> None:
     made = [*run(RATES, 6), *run({"b": 20_000, "c": 20_000}, 3, first=6)]
     rule = StopRule()
     retired = retired_arms(made, rule.looks)

@@ -51,13 +51,13 @@ def test_a_client_that_still_gains_speed_is_named() -> None:
     assert of["d"].halves.value == pytest.approx(1.1, rel=0.03)
 
 
-def test_a_machine_that_slows_down_is_no_gain_and_no_loss_of_a_client() -> None:
+def test_a_slower_machine_changes_no_client_by_itself() -> None:
     for of in found(played()).values():
         assert not of.gains
         assert of.halves.value == pytest.approx(1, abs=0.01)
 
 
-def test_the_slope_is_that_by_which_a_client_follows_the_machine() -> None:
+def test_the_slope_says_how_a_client_follows_the_machine() -> None:
     of = found(played(follows=0.5))
     for name, slope in (("a", 1.0), ("d", 0.5)):
         own = of[name].slope
@@ -79,7 +79,7 @@ def test_few_sittings_tell_nothing() -> None:
     assert drifts(read_sittings(played(gain=1.1, sittings=3))) == []
 
 
-def test_a_client_that_loses_speed_is_no_gain_of_the_others() -> None:
+def test_a_client_that_loses_speed_makes_no_other_gain() -> None:
     of = found(played(gain=0.9))
     assert not any(each.gains for each in of.values())
     assert of["d"].halves.value == pytest.approx(0.9, rel=0.02)
@@ -87,7 +87,7 @@ def test_a_client_that_loses_speed_is_no_gain_of_the_others() -> None:
 
 
 @pytest.mark.parametrize(("arms", "speed"), [(3, 0.09), (3, 0.03), (7, 0.09), (7, 0.03)])
-def test_the_slope_of_arms_that_vary_alike_has_1_in_its_interval(arms: int, speed: float) -> None:
+def test_the_slope_of_arms_that_vary_alike_includes_one(arms: int, speed: float) -> None:
     draw = np.random.default_rng(1)
     runs, missed = 400, 0
     for _ in range(runs):

@@ -26,7 +26,7 @@ def estimate(value: float, error: float) -> LogEstimate:
     return LogEstimate(value=value, error=error, degrees_of_freedom=8)
 
 
-def test_a_family_is_all_pairs_in_one_set_and_those_with_the_reference_beyond() -> None:
+def test_a_family_is_a_sets_pairs_or_those_with_reference() -> None:
     assert len(family_of(cells(8), cells(8)[0])) == 28
     wide = family_of(cells(9), cells(9)[3])
     assert len(wide) == 8
@@ -46,7 +46,7 @@ def test_pairs_that_were_not_measured_stay_in_the_family() -> None:
     assert among[others[0]].p is None
 
 
-def test_answered_pairs_do_not_make_the_family_smaller_for_those_that_are_equal() -> None:
+def test_answered_pairs_do_not_shrink_the_family_of_equal_ones() -> None:
     first, second, third = all_pairs(cells(3))
     found = decide(
         {first: estimate(0.0, 0.005), second: estimate(0.001, 0.005), third: estimate(0.4, 0.1)},
@@ -77,7 +77,7 @@ def test_the_lead_is_tested_by_itself() -> None:
     assert decide_chosen(no_error, RULE, 1).answer == "open"
 
 
-def test_the_first_of_many_equals_is_seldom_told_from_any_of_them() -> None:
+def test_the_first_of_many_equals_is_seldom_significantly_faster() -> None:
     arms, runs = 12, 300
     draw = np.random.default_rng(3).normal(0, 0.02, (runs, 6, arms))
     false = {1: 0, arms * (arms - 1) // 2: 0}
@@ -97,7 +97,7 @@ def test_the_first_of_many_equals_is_seldom_told_from_any_of_them() -> None:
     assert alone > 5 * RULE.level
 
 
-def test_an_arm_retires_when_all_its_pairs_are_answered_unless_it_is_needed() -> None:
+def test_an_unneeded_arm_retires_when_all_its_pairs_are_answered() -> None:
     a, b, c = cells(3)
     found = decide(
         {(a, b): estimate(0.05, 0.05), (a, c): estimate(0.9, 0.05), (b, c): estimate(0.8, 0.05)},

@@ -49,11 +49,11 @@ def test_a_client_that_is_slow_to_start_is_named() -> None:
     assert not halves["steady"].differ
 
 
-def test_a_client_that_slows_down_within_its_slices_is_named_too() -> None:
+def test_a_client_that_slows_down_within_slices_is_named_too() -> None:
     assert halves_of(played(1 / 1.05))["slow to start"].differ
 
 
-def test_halves_that_differ_by_less_than_2_percent_are_shown_without_a_warning() -> None:
+def test_halves_within_2_percent_are_shown_without_a_warning() -> None:
     of = halves_of(played(1.01))["slow to start"]
     assert of.ratio.value != 1
     assert not of.differ

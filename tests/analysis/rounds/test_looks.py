@@ -16,7 +16,7 @@ from cachemark.analysis.rounds.looks import (
 from cachemark.analysis.statistics import classify, t_quantile
 
 
-def test_looks_have_the_stricter_level_and_a_single_look_the_ordinary_one() -> None:
+def test_repeated_looks_have_the_stricter_level_a_single_one_not() -> None:
     assert StopRule().level == 0.0158
     assert StopRule(looks=(6, 9)).level == 0.0158
     assert StopRule(looks=(6,)).level == 0.05
@@ -39,7 +39,7 @@ def test_between_looks_the_answers_stay_those_of_the_last_one() -> None:
     assert ends == [0] * 6 + list(range(6, 14))
 
 
-def test_a_fixed_number_of_sittings_is_looked_at_once_and_has_no_answer_below_four() -> None:
+def test_fixed_sittings_are_tested_once_and_never_below_four() -> None:
     rule = StopRule(looks=())
     assert [rule.answered_at(n, final=False) for n in range(20)] == [0] * 20
     assert [rule.answered_at(n, final=True) for n in range(6)] == [0, 0, 0, 0, 4, 5]
@@ -54,7 +54,7 @@ def test_looks_must_fit_the_time() -> None:
 
 @pytest.mark.parametrize("truth", [0.0, math.log(1.1), math.log(0.85)])
 @pytest.mark.parametrize("deviation", [0.02, 0.05])
-def test_the_sittings_that_are_told_settle_in_four_of_five_cases(
+def test_the_predicted_sittings_settle_in_four_of_five_cases(
     truth: float, deviation: float
 ) -> None:
     draw = np.random.default_rng(5)

@@ -71,7 +71,7 @@ def sets(sittings: int, deviation: float = 0.02) -> list[Outcome]:
     ]
 
 
-def test_arms_of_different_sets_go_through_the_reference_with_both_variances() -> None:
+def test_arms_of_two_sets_use_both_variances_with_the_reference() -> None:
     sittings = read_sittings(sets(6))
     found = estimate_pair(sittings, A, B, "rate")
     parts = [estimate_pair(sittings, one, cell("r"), "rate").estimate for one in (A, B)]
@@ -93,7 +93,7 @@ def test_the_reference_meets_its_own_pair_in_every_set() -> None:
     assert found.sittings == 12
 
 
-def test_a_client_that_is_played_twice_is_compared_by_both_of_its_arms() -> None:
+def test_a_client_played_twice_is_compared_by_both_arms() -> None:
     made = run({"a": 30_000, "b": 10_000, "b#again": 14_400}, 6, deviation=0.001)
     sittings = read_sittings(made)
     found = estimate_pair(sittings, A, B, "rate").estimate
@@ -151,7 +151,7 @@ def test_the_first_sittings_are_those_of_the_first_blocks() -> None:
     assert len(first_sittings(sittings, 4)) == 8
 
 
-def test_an_arm_has_retired_when_later_sittings_went_on_without_it() -> None:
+def test_an_arm_has_retired_when_later_sittings_lack_it() -> None:
     made = [*run({"a": 1000, "b": 900, "c": 500}, 6), *run({"a": 1000, "b": 900}, 3, first=6)]
     assert retired_arms(made, LOOKS) == {C}
     failed = msgspec.structs.replace(made[2], state="failed", verdict=None, rounds=None)
@@ -160,7 +160,7 @@ def test_an_arm_has_retired_when_later_sittings_went_on_without_it() -> None:
     assert retired_arms([], LOOKS) == frozenset()
 
 
-def test_an_arm_without_the_last_sitting_of_a_run_that_was_broken_off_has_not_retired() -> None:
+def test_an_arm_absent_from_a_broken_last_sitting_remains() -> None:
     made = [*run({"a": 1000, "b": 900, "c": 500}, 7), *run({"a": 1000, "b": 900}, 1, first=7)]
     assert retired_arms(made, LOOKS) == frozenset()
     # Without looks, no arm leaves.
@@ -168,7 +168,7 @@ def test_an_arm_without_the_last_sitting_of_a_run_that_was_broken_off_has_not_re
     assert retired_arms(made, ()) == frozenset()
 
 
-def test_arms_of_two_sets_that_share_a_sitting_are_compared_directly() -> None:
+def test_arms_of_sets_that_share_a_sitting_are_compared_directly() -> None:
     made = [*run({"a": 30_000, "x": 10_000}, 6), *run({"b": 20_000, "y": 10_000}, 6)]
     found = estimate_pair(read_sittings(made), A, B, "rate")
     assert (found.sittings, found.through_reference, found.scope) == (6, False, "over")

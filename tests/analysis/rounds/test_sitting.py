@@ -67,12 +67,12 @@ def test_rounds_are_paired_by_square_and_row() -> None:
     assert len(round_log_ratios(one, without, "server-cpu")) == 0
 
 
-def test_a_round_without_operations_is_infinite_and_one_of_two_such_slices_is_left_out() -> None:
+def test_an_empty_slice_gives_infinity_and_two_are_left_out() -> None:
     logs = round_log_ratios(slices([0, 5, 0]), slices([5, 0, 0]))
     assert logs.tolist() == [-math.inf, math.inf]
 
 
-def test_the_typical_round_is_the_median_and_does_not_see_rare_slow_slices() -> None:
+def test_the_typical_round_is_a_median_without_rare_slow_slices() -> None:
     fast = [100 + n % 3 for n in range(50)]
     slow = [of // 2 if n % 5 == 0 else of for n, of in enumerate(fast)]
     logs = round_log_ratios(slices(slow), slices(fast))
@@ -117,7 +117,7 @@ def test_the_interval_within_a_sitting_covers_the_ratio_of_totals(squares: int) 
     assert 0.90 <= covered / 300 <= 0.99
 
 
-def test_a_total_of_zero_has_no_ratio_and_one_round_no_interval() -> None:
+def test_zero_total_has_no_ratio_and_one_round_no_interval() -> None:
     assert ratio_of_totals(slices([0, 0]), slices([1, 1])) is None
     assert ratio_of_totals(slices([1]), slices([1], row=[5])) is None
     single = ratio_of_totals(slices([2]), slices([1]))

@@ -25,7 +25,7 @@ def test_nothing_is_told_where_nothing_was_taken() -> None:
     assert steal(read_sittings(run({"a": 1e4, "b": 2e4}, 4))) == []
 
 
-def test_what_was_taken_is_told_of_the_arm_that_lost_the_most() -> None:
+def test_steal_is_reported_of_the_arm_that_lost_most() -> None:
     outcomes = run({"a": 1e4, "b": 2e4}, 4)
     count = len(outcomes[0].rounds.slices.ops) if outcomes[0].rounds else 0
     # Of arm a, in each sitting one slice had a tenth of all of the arm's time there taken.

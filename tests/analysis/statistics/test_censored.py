@@ -41,7 +41,7 @@ def trial(operation: Operation, block: int = 0) -> Outcome:
     return msgspec.structs.replace(outcome, measure=window)
 
 
-def test_f16_the_rank_of_p99_is_the_last_that_was_answered() -> None:
+def test_f16_the_rank_of_p99_is_the_last_answered_one() -> None:
     assert response_ns([F16], 99) == pytest.approx(MS, rel=1 / 1024)
     assert response_ns([F16], 99.001) is None
     assert censoring_threshold_ns([F16]) == pytest.approx(250 * MS, rel=1 / 1024)
@@ -63,7 +63,7 @@ def test_without_time_outs_nothing_is_held_back() -> None:
     assert response_ns([slow], 99.5) == pytest.approx(250 * MS, rel=1 / 1024)
 
 
-def test_a_summary_keeps_them_apart_and_forms_print_them_as_bounds() -> None:
+def test_a_summary_keeps_censored_times_apart_and_forms_print_bounds() -> None:
     outcomes = [trial(F16, block) for block in range(2)]
     (summary,) = summarise(outcomes)
     assert summary.total is not None

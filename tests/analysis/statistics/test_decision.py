@@ -49,7 +49,7 @@ def test_what_an_answer_needs(
 
 
 @given(st.floats(0.5, 2), st.floats(1, 1.3), st.floats(0, 1), st.floats(1, 1.2), st.booleans())
-def test_an_answer_is_the_opposite_of_the_answer_the_other_way_round(
+def test_swapped_sides_give_the_opposite_answer(
     value: float, reach: float, p: float, bound: float, more: bool
 ) -> None:
     one = Interval(value=value, low=value / reach, high=value * reach)

@@ -91,7 +91,7 @@ def test_the_difference_of_two_has_the_far_ends_of_both() -> None:
     assert found.above == pytest.approx(5**0.5 * ones)
 
 
-def test_trials_that_agree_by_chance_are_no_surer_than_their_operations() -> None:
+def test_trials_agreeing_by_chance_are_no_surer_than_their_operations() -> None:
     """Three trials with the same part of pauses: of 3,000 operations, 33 have one, give or take."""
     of = pooled([with_pauses(11) for _ in range(3)])
     low, _ = percentile_reach(of).ends(t_quantile(0.975, 2))

@@ -238,7 +238,7 @@ def test_a_few_trials_have_their_range_and_no_interval() -> None:
 # 11: one p99 in a row.
 
 
-def test_the_p99_of_a_row_is_the_one_that_it_is_ranked_by() -> None:
+def test_a_row_is_ranked_by_the_p99_that_it_shows() -> None:
     """One slow trial of three makes the p99 of all: so it is in the row, and in the answer."""
     load = Load(name="one", schedule="poisson", rate=1000)
     outcomes: list[Outcome] = []
@@ -325,7 +325,7 @@ def stalling_lanes(draw: np.random.Generator, seconds: int) -> tuple[Outcome, fl
     return outcome, 64e9 / (0.999 * 1e6 + 0.001 * 200e6)
 
 
-def test_one_slow_reply_at_the_end_does_not_lower_the_rate() -> None:
+def test_one_slow_last_reply_does_not_lower_the_rate() -> None:
     """By the last reply of all lanes, the rate of a second was 13 % too low."""
     draw = np.random.default_rng(13)
     found, by_last = [], []

@@ -92,7 +92,7 @@ def test_a_percentile_needs_its_sample() -> None:
     assert summary.total.response.percentiles[99.9] is None
 
 
-def test_a_cost_that_one_trial_does_not_tell_is_none_of_the_cell() -> None:
+def test_a_cost_missing_in_a_trial_is_missing_overall() -> None:
     """The trials that happen to tell it are others than those that were asked about."""
     outcomes = [measured("a", block, 1000, index=block) for block in range(3)]
     (whole,) = summarise(outcomes)

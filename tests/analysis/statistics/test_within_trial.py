@@ -64,7 +64,7 @@ def changed(outcome: Outcome, **fields: object) -> Outcome:
 LEVELS = [50_000, 51_000, 49_000, 52_000, 50_500, 49_500, 50_200, 51_500, 48_500, 50_000]
 
 
-def test_a_percentile_is_of_the_whole_and_its_interval_from_the_sections() -> None:
+def test_a_percentile_is_of_the_trial_its_interval_of_sections() -> None:
     found = within(trial(LEVELS), PERCENTILES)
     assert (found.sections, found.section_ms, found.why) == (10, 100.0, "")
     p50 = found.percentiles_ns[50.0]

@@ -91,7 +91,7 @@ def test_a_level_queue_is_seldom_found_to_be_none(busy: float) -> None:
     assert false <= 2
 
 
-def test_a_lag_that_grows_is_found_though_the_rate_is_kept() -> None:
+def test_a_growing_lag_is_found_though_the_rate_is_kept() -> None:
     """Each operation takes 0.8 % longer than the gap to the next: 99.2 % of the rate, 40 ms late
     at the end, which is below what counts as overload."""
     draw = np.random.default_rng(52)

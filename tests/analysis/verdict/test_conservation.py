@@ -54,7 +54,7 @@ def test_a_client_that_claims_more_is_invalid() -> None:
     assert "cmd_get rose by 9, the client counted 10" in judgement.reasons[0]
 
 
-def test_a_server_that_counts_more_is_invalid_unless_it_is_shared() -> None:
+def test_a_server_that_counts_more_is_invalid_unless_shared() -> None:
     rises: dict[str, Any] = {"cmd_get": 12, "get_hits": 9, "get_misses": 3}
     assert judged(window(get=GETS), **rises).verdict == "INVALID"
     shared = judged(window(get=GETS), shared=True, **rises)
@@ -88,7 +88,7 @@ def judged_stats(measure: Done, before: ServerStats, after: ServerStats) -> Tria
     return judge(measure, workload=WORKLOAD, load=CLOSED, before=before, after=after)
 
 
-def test_deletes_without_a_reply_are_counted_as_hits_and_misses_together() -> None:
+def test_deletes_without_reply_count_as_hits_and_misses_together() -> None:
     deletes = Operation(attempts=5, ok=5, keys=5)
     before = ServerStats({"delete_hits": "1", "delete_misses": "0", "cmd_set": "0"})
     for hits, misses, sets, verdict in [
@@ -108,7 +108,7 @@ def test_deletes_without_a_reply_are_counted_as_hits_and_misses_together() -> No
         assert judgement.verdict == verdict, (hits, misses, sets)
 
 
-def test_a_cas_whose_key_was_deleted_since_its_gets_is_refused_too() -> None:
+def test_a_cas_whose_key_was_deleted_meanwhile_is_refused_too() -> None:
     swaps = Operation(attempts=9, ok=9, hits=6, misses=3, not_stored=4, keys=9)
     names = ("cas_hits", "cas_badval", "cas_misses")
     before = ServerStats(dict.fromkeys(names, "0"))
@@ -142,7 +142,7 @@ def test_a_lost_connection_whose_sets_no_counter_confirms_is_invalid() -> None:
     assert rules(judged(again, cmd_set=49)) == ["server-counters"]
 
 
-def test_a_connection_that_only_the_server_saw_is_a_reconnect_too() -> None:
+def test_a_connection_only_the_server_saw_is_a_reconnect_too() -> None:
     before, after = (ServerStats({"total_connections": count}) for count in ("3", "4"))
     assert rules(judged_stats(window(set_noreply=SETS), before, after)) == ["lost-without-reply"]
     assert rules(judged_stats(window(set_noreply=SETS), before, before)) == []
@@ -164,7 +164,7 @@ def test_failed_connects_are_told() -> None:
     assert "3 attempts to open a connection failed" in texts
 
 
-def test_wrong_values_and_sums_that_do_not_add_up_are_invalid() -> None:
+def test_wrong_values_and_wrong_sums_are_invalid() -> None:
     wrong = Operation(attempts=10, ok=9, hits=9, keys=9, wrong_values=1)
     assert judged(window(get=wrong), cmd_get=10, get_hits=10).verdict == "INVALID"
     lost = Operation(attempts=11, ok=10, hits=10, keys=10)
@@ -217,7 +217,7 @@ def test_a_fill_that_evicts_went_too_far() -> None:
     assert judgement.verdict == "INVALID"
 
 
-def test_an_open_loop_that_sent_nothing_is_invalid_and_no_crash() -> None:
+def test_an_open_loop_that_sent_nothing_is_invalid() -> None:
     empty = histogram.encode(histogram.from_values([]))
     nothing = Operation(attempts=0, ok=0, response=empty, service=empty)
     silent = msgspec.structs.replace(window(get=nothing), send_lag=empty, unsent=1000)
@@ -264,7 +264,7 @@ def in_groups(ok: int, *, timed: int | None = None, attempts: int = 10) -> Trial
     return judged(measure, cmd_get=10, get_hits=10)
 
 
-def test_groups_are_the_operations_but_for_those_of_a_group_that_was_cut() -> None:
+def test_groups_add_up_to_the_operations_without_cut_ones() -> None:
     assert in_groups(2).verdict == "VALID"
     for wrong in (1, 3):
         verdict = in_groups(wrong)

@@ -78,7 +78,7 @@ def test_a_closed_load_has_no_rate_to_miss() -> None:
     assert generated_findings(None, LOAD) == []
 
 
-def test_the_rate_is_that_of_both_and_so_is_the_cpu_time_of_an_operation() -> None:
+def test_rate_and_cpu_time_are_of_both_generators() -> None:
     use = ServerUse(
         cpu_ns=6_000_000, rss_before_bytes=1, rss_after_bytes=1, rss_peak_bytes=1, threads=1
     )
@@ -87,7 +87,7 @@ def test_the_rate_is_that_of_both_and_so_is_the_cpu_time_of_an_operation() -> No
     assert server_cpu_us(trial) == pytest.approx(1.0)
 
 
-def test_a_search_takes_the_rate_of_the_load_and_the_times_of_the_measuring_client() -> None:
+def test_a_search_takes_loads_rate_and_measuring_clients_times() -> None:
     play = judge_play(loaded(done(5000, 50_000_000)), P99, "auto")
     assert play.meets
     assert (play.rate, play.ops_per_s) == (5000, pytest.approx(5000))

@@ -53,7 +53,7 @@ def test_a_clock_may_be_slewed_but_not_jump(moved_ns: int, jumped: bool) -> None
         assert "the clock of a moved" in found.text
 
 
-def test_the_noise_of_a_trial_is_the_worst_of_its_hosts() -> None:
+def test_the_noise_of_a_trial_is_its_worst_hosts() -> None:
     found = worst_noise(
         [
             HostNoise(steal_percent=1.0, counters={"retransmits": 1, "segments_sent": 9}, cpus=2),
@@ -66,7 +66,7 @@ def test_the_noise_of_a_trial_is_the_worst_of_its_hosts() -> None:
     assert (found.clock_step_ns, found.paused_ns) == (-5, 3)
 
 
-def test_what_one_host_sends_again_is_no_part_of_what_another_one_sends() -> None:
+def test_retransmissions_of_one_host_do_not_count_for_another() -> None:
     """A server's host with a few in a million, and a measuring client that sends little."""
     counters = [
         {"retransmits": 7, "segments_sent": 1_000_000, "accept_drops": 1},

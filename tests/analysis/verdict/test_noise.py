@@ -86,7 +86,7 @@ SHARES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("noise", "rule"), SHARES)
-def test_noise_of_a_known_share_withholds_what_it_can_have_moved(
+def test_noise_of_a_known_share_withholds_what_it_may_move(
     noise: dict[str, Any], rule: str
 ) -> None:
     """Times of 1 ms, the slowest 2 % up to 100 ms: 5 % can have made the tail, and no more."""
@@ -112,7 +112,7 @@ def test_what_bends_a_comparison_spoils_a_closed_loop_too(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["out of memory", "throttled by heat", "clock trouble"])
-def test_what_the_kernel_says_of_one_client_spoils_a_closed_loop_too(name: str) -> None:
+def test_a_kernel_message_about_one_client_spoils_closed_loops_too(name: str) -> None:
     complained: dict[str, Any] = {"kernel_log": {name: ["first", "last"]}}
     assert found(CLOSED, **complained) == ("INVALID", [f"kernel-log {name}"])
     assert found(CLOSED, "note", **complained) == ("VALID", [f"kernel-log {name}"])
@@ -145,7 +145,7 @@ def test_a_pause_that_cannot_reach_the_percentile_is_none() -> None:
     assert found(OPEN, longest_pause_ns=900_000, paused_ns=900_000) == ("VALID", [])
 
 
-def test_f28_a_step_of_the_wall_clock_is_told_and_changes_nothing() -> None:
+def test_f28_a_wall_clock_step_only_adds_a_note() -> None:
     for step_ns in (10**9, -(10**9)):
         assert found(OPEN, clock_step_ns=step_ns) == ("VALID", ["clock-step"])
     assert found(OPEN, clock_step_ns=400_000) == ("VALID", [])

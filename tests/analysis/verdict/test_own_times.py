@@ -126,7 +126,7 @@ def test_the_last_reply_of_rare_operations_may_come_early() -> None:
     assert own_time_findings(msgspec.structs.replace(base, measure=early, observed=SEEN)) == []
 
 
-def test_an_operation_that_fails_has_no_reply_for_as_long_as_the_timeout() -> None:
+def test_a_failed_operation_lacks_a_reply_for_the_timeout() -> None:
     base = trial(third_of_the_time)
     operations = {
         kind: msgspec.structs.replace(each, ok=each.ok - 1, errors={"timeout": 1})

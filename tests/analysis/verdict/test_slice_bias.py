@@ -29,7 +29,7 @@ def played(operation_ms: float, length_ms: float) -> Outcome:
 @pytest.mark.parametrize(
     ("operation_ms", "expected_ms"), [(0.0, 30), (0.2, 30), (0.3, 50), (1.0, 150), (9.0, 500)]
 )
-def test_slices_grow_to_125_operations_and_to_half_a_second_at_most(
+def test_slices_grow_to_125_operations_within_half_a_second(
     operation_ms: float, expected_ms: float
 ) -> None:
     assert grown_ms(TIMING, 1e6 * operation_ms) == expected_ms
@@ -39,7 +39,7 @@ def test_slices_never_shrink() -> None:
     assert grown_ms(msgspec.structs.replace(TIMING, slice_ms=200), 1e5) == 200
 
 
-def test_the_time_of_an_operation_is_that_of_the_last_slices_of_the_warm_up() -> None:
+def test_an_operations_time_is_from_the_warm_ups_last_slices() -> None:
     cold = [WarmUpSlice(ops=10, wall_ns=30_000_000)] * 8
     warm = [WarmUpSlice(ops=100, wall_ns=30_000_000)] * 7
     paused = [WarmUpSlice(ops=0, wall_ns=30_000_000)]
@@ -53,7 +53,7 @@ def test_only_closed_loops_have_callers_who_wait_for_each_other() -> None:
     assert callers_of(Load(name="a", connections=32, schedule="poisson", rate=1000)) == 1
 
 
-def test_a_rate_that_no_slice_is_long_enough_for_is_withheld_with_the_reason() -> None:
+def test_a_rate_without_long_enough_slices_is_withheld_with_reason() -> None:
     (found,) = slice_bias_findings(played(operation_ms=8.5, length_ms=500))
     assert found.weight == "INVALID"
     assert found.figure == pytest.approx(2.5)

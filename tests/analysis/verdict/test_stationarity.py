@@ -56,7 +56,7 @@ def test_a_level_window() -> None:
     assert stationarity_findings(found) == []
 
 
-def test_a_slow_beginning_is_a_warm_up_and_says_how_long() -> None:
+def test_a_slow_beginning_is_a_warm_up_with_its_length() -> None:
     measure = window(noisy([400] * 30 + [1000] * 70))
     found = check_stationarity(measure, WORKLOAD, CLOSED)
     assert found.warmup_end_ms == pytest.approx(3000, abs=100)
@@ -87,7 +87,7 @@ def test_pauses_are_no_levels() -> None:
     assert rules(window(rates)) == []
 
 
-def test_a_pause_at_the_end_of_a_short_window_is_none_either() -> None:
+def test_a_pause_at_a_short_windows_end_is_no_trend() -> None:
     """A tenth of a second, which is a tenth of this window."""
     rates = noisy([1000] * 45) + [30] * 5
     assert rules(window(rates, slice_ms=20)) == []
@@ -143,7 +143,7 @@ def test_what_cannot_be_judged_says_why(
     assert stationarity_findings(found) == []
 
 
-def test_what_the_server_was_read_at_after_the_window_is_not_of_it() -> None:
+def test_server_readings_after_the_window_do_not_count() -> None:
     """A worker may take long to reckon up, and its server has nothing to do then."""
     measure = msgspec.structs.replace(window([1000] * 20), timeline=None)
     command_counts = [

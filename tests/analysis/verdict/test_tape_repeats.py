@@ -76,7 +76,7 @@ def test_hits_are_withheld_where_a_repeated_tape_shapes_them(
     assert bool(repeated_tape(trial).findings) is withheld
 
 
-def test_a_trial_without_facts_about_its_keys_is_as_it_was() -> None:
+def test_a_trial_without_facts_about_its_keys_is_unchanged() -> None:
     old = _trial("open", played=9 * _OPS)
     assert old.tape is not None
     before = msgspec.structs.replace(old, tape=msgspec.structs.replace(old.tape, reuse=None))

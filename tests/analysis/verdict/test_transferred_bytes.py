@@ -54,7 +54,7 @@ def test_bounds(read: int, written: int, said: list[str]) -> None:
         assert part in text
 
 
-def test_others_may_send_more_to_a_shared_server_and_nobody_less() -> None:
+def test_more_bytes_are_allowed_at_a_shared_server_fewer_never() -> None:
     assert found(MOST + 1, GOT, shared=True, get=GETS, set=SETS)[0].startswith("note")
     assert found(SENT - 1, GOT, shared=True, get=GETS, set=SETS)[0].startswith("INVALID")
 
@@ -64,7 +64,7 @@ def test_a_client_that_merges_reads_must_send_its_writes() -> None:
     assert found(59_999, GOT, merges=True, get=GETS, set=SETS)[0].startswith("INVALID")
 
 
-def test_bytes_of_what_failed_or_stored_nothing_have_no_upper_bound() -> None:
+def test_bytes_of_failures_and_refused_stores_have_no_upper_bound() -> None:
     failed = msgspec.structs.replace(SETS, attempts=501, errors={"timeout": 1})
     refused = msgspec.structs.replace(SETS, not_stored=1)
     assert found(10**9, GOT, get=GETS, set=failed) == []

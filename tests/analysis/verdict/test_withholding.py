@@ -58,7 +58,7 @@ def stalled(draw: np.random.Generator, seconds: int) -> tuple[Times, Times]:
     return due, np.where(phase < 100 * MS, 100 * MS - phase, 0) + 50 * US
 
 
-def test_a_late_generator_takes_the_percentiles_that_it_can_have_moved() -> None:
+def test_a_late_generator_withholds_the_percentiles_it_may_move() -> None:
     """0.15 % of the operations are sent 31 ms late, which made the whole trial INVALID.
 
     In a stall of 100 ms a second, that cannot move the tail by more than 1.5 ms and a bit. But p90
@@ -140,7 +140,7 @@ def test_one_slow_operation_of_another_kind_is_no_overload() -> None:
     assert judgement.verdict == "VALID"
 
 
-def test_a_slow_kind_does_not_hide_the_lag_of_a_quick_one() -> None:
+def test_a_slow_kind_does_not_hide_a_quick_ones_lag() -> None:
     """Ten msets of 100 ms raise the limit of the lag; the gets of 4.3 ms are nearly all lag."""
     lag = np.full(10_010, 1.0 * US)
     lag[:60] = 4 * MS

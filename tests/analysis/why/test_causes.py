@@ -88,7 +88,7 @@ def test_a_round_trip_is_not_named_twice() -> None:
     ]
 
 
-def test_a_copy_of_a_long_value_is_not_named_as_garbage_too() -> None:
+def test_a_copied_long_value_is_not_named_as_garbage_too() -> None:
     more = {"copies": 1.0, "copied_bytes": 9e3, "allocated_bytes": 9e3, "allocations": 1.0}
     found = findings(counted("a", "get", **more), counted("b"))
     assert [each.cause for each in found] == ["copies"]
@@ -102,7 +102,7 @@ def test_objects_explain_the_bytes_that_they_usually_have() -> None:
     assert many[1].words == "allocates 8,360 more bytes"
 
 
-def test_a_part_that_no_earlier_rule_explains_is_named_by_its_number() -> None:
+def test_a_part_that_no_rule_explains_is_named_by_number() -> None:
     (first, second) = findings(counted("a", turns=1, sends=3), counted("b"))
     assert (first.cause, second.cause) == ("more round trips", "request in parts")
     assert (second.count, second.other_count, second.more.value) == (4, 1, 2)
@@ -141,7 +141,7 @@ def test_a_client_that_failed_is_compared_with_none() -> None:
     assert differences([counted("b"), failed]) == []
 
 
-def test_a_cache_in_the_process_is_not_compared_with_a_client_of_a_server() -> None:
+def test_an_in_process_cache_is_not_compared_with_servers_clients() -> None:
     whole = counted("b", polls=2)
     without = [msgspec.structs.replace(each, turns=None) for each in whole.repetitions]
     local = msgspec.structs.replace(whole, repetitions=without)

@@ -45,7 +45,7 @@ def test_calls_of_the_faster_client_are_taken_away() -> None:
     assert values(found) == pytest.approx([13, 9, 3.0 - 1.0, 2.0])
 
 
-def test_calls_that_cost_more_than_the_difference_are_not_shared_out() -> None:
+def test_calls_that_cost_more_than_the_difference_are_not_shared() -> None:
     found = time_between(counted("a"), counted("b", sends=4, user_us=9, system_us=2))
     assert values(found) == [11, 9, None, None]
 

@@ -116,7 +116,7 @@ def test_a_wide_tolerance_is_no_pass_either() -> None:
     assert judge.judged(case, found, EXACT, 0)[0] == "not judged"
 
 
-def test_a_window_whose_first_read_was_late_is_not_judged_by_it() -> None:
+def test_a_late_first_read_does_not_judge_its_window() -> None:
     """All reads came 7 ms after they were due, so that the window seems to begin 7 ms later."""
     due = np.arange(0, 1000 * MS, 10 * MS)
     log = log_of([7 * MS + int(at) for at in due], [9 * MS + int(at) for at in due])
@@ -155,7 +155,7 @@ def test_a_client_that_had_no_cpu_is_not_blamed() -> None:
     assert judged(case, truth, measured, run_delay_ns=line.noise_ns // 2)[0] == "failed"
 
 
-def test_the_truth_of_an_open_loop_is_counted_from_the_schedule() -> None:
+def test_an_open_loops_truth_is_counted_from_the_schedule() -> None:
     """Sent late by the client or not: what counts is when it was due."""
     intended = np.array([0, 4 * MS, 8 * MS])
     began = 10**12

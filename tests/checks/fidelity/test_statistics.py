@@ -204,7 +204,7 @@ def of_itself(number: int, draw: np.random.Generator, margin_percent: float, **t
 
 
 @pytest.mark.parametrize("margin_percent", [0.0, 1.0, 2.0])
-def test_the_aa_arm_finds_a_false_difference_in_one_of_twenty_at_most(
+def test_the_aa_arm_differs_in_one_of_twenty_at_most(
     margin_percent: float,
 ) -> None:
     """400 experiments, noise of 3 % for blocks and 2 % for trials; without a margin it is 5 %."""

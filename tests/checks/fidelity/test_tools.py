@@ -55,7 +55,7 @@ def test_rpc_perf(tmp_path: Path) -> None:
     assert times[100] == 12.451
 
 
-def test_rpc_perf_is_told_that_a_closed_loop_has_no_limit(tmp_path: Path) -> None:
+def test_rpc_perf_learns_that_a_closed_loop_has_no_limit(tmp_path: Path) -> None:
     """It refuses settings without the table of the limit, which may be empty."""
     for load in (CLOSED, OPEN):
         path = TOOLS["rpc-perf"].command(job(tmp_path, load))[1]
@@ -125,7 +125,7 @@ def test_the_page_about_other_load_generators_has_each_of_them() -> None:
     assert [name for name in TOOLS if not any(row.startswith(name) for row in rows)] == []
 
 
-def test_a_tool_that_is_not_here_or_tells_nothing_is_not_judged(
+def test_a_missing_or_silent_tool_is_not_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")

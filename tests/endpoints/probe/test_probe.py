@@ -84,7 +84,7 @@ def test_nothing_of_the_probe_is_left_behind() -> None:
         assert server.stats()["curr_items"] == "0"
 
 
-def test_a_server_that_does_all_this_right_has_nothing_to_report() -> None:
+def test_a_server_that_answers_all_correctly_has_no_findings() -> None:
     assert probed() == {}
 
 

@@ -14,7 +14,7 @@ from tests.endpoints.servers.raw_requests import ask
 THREE = "cluster:3:embedded:memory=16m,threads=1"
 
 
-def test_the_counters_of_a_cluster_are_the_sums_of_its_members() -> None:
+def test_counters_of_a_cluster_are_its_members_sums() -> None:
     cpu = str(max(os.sched_getaffinity(0)))
     with running(parse_spec(THREE), cpus=cpu) as cluster:
         assert len(set(cluster.addresses)) == 3

@@ -35,7 +35,7 @@ def sending(chunk: bytes, every_s: float = 0.0) -> Generator[str]:
         thread.join()
 
 
-def test_a_reply_that_comes_byte_by_byte_has_one_time_out() -> None:
+def test_one_time_out_covers_a_reply_in_single_bytes() -> None:
     with (
         sending(b"S", every_s=0.01) as address,
         contextlib.closing(Control(address, 0.2)) as control,

@@ -164,7 +164,7 @@ def _patience(says: str) -> float:
     return 0.3 if "not listening" in says else 3.0 if "timed out" in says else 20.0
 
 
-def test_a_program_that_dies_at_once_is_tried_again_on_another_port(tmp_path: Path) -> None:
+def test_a_program_that_dies_at_once_gets_another_port(tmp_path: Path) -> None:
     tried = tmp_path / "ports"
     code = f"open({str(tried)!r}, 'a').write(sys.argv[1] + ' '); sys.exit(1)"
     spec = parse_spec(script(tmp_path, code))
@@ -217,7 +217,7 @@ def test_a_server_that_does_not_know_stats_has_none(reply: bytes) -> None:
         assert not control.stats()
 
 
-def test_a_server_that_refuses_stats_after_an_answer_is_an_error() -> None:
+def test_a_server_that_refuses_stats_later_is_an_error() -> None:
     replies = b"STAT cmd_get 1\r\nEND\r\n", b"ERROR\r\n"
     with answering(*replies) as address, contextlib.closing(Control(address)) as control:
         assert dict(control.stats()) == {"cmd_get": "1"}

@@ -70,7 +70,7 @@ def equal(noise: tuple[float, ...], gate: Gate) -> ComparisonReport:
     return msgspec.structs.replace(found, gate=gate)
 
 
-def test_what_is_not_settled_fails_only_where_that_is_asked_for() -> None:
+def test_open_answers_fail_only_on_request() -> None:
     wild = (0.7, 1.4, 1.0, 1.2)
     assert gate_answer(equal(wild, Gate(figures=("rate",)))) == "passed"
     assert gate_answer(equal(wild, STRICT)) == "inconclusive"
@@ -186,7 +186,7 @@ def test_no_common_sitting_is_no_comparison() -> None:
         ("client-cpu", 0.98, 1.02, 1.06, False),
     ],
 )
-def test_not_worse_by_more_than_the_margin_needs_the_worse_end_of_the_interval(
+def test_the_margin_is_compared_with_the_intervals_worse_end(
     figure: str, low: float, value: float, high: float, *, shown: bool
 ) -> None:
     cell = measured("a", 0, 1000).trial.cell

@@ -35,7 +35,7 @@ OLD = side("old", trials("a", 2000), all_at(trials("a", 4000), server="fast"))
 NEW = side("new", trials("b", 1000), all_at(trials("c", 1000), workload="mine", load="other"))
 
 
-def test_one_client_is_compared_with_another_at_the_server_that_both_have() -> None:
+def test_one_client_is_compared_with_another_at_their_shared_server() -> None:
     found = compared(OLD, NEW, "a", "b")
     assert ratio(found) == pytest.approx(0.5, rel=0.02)
     assert (found.baseline, found.other, found.paired) == ("a of old", "b of new", False)
@@ -44,7 +44,7 @@ def test_one_client_is_compared_with_another_at_the_server_that_both_have() -> N
     assert found.left_out == ["b · fast · mixed · one: no valid trial in new: not played"]
 
 
-def test_titles_compare_any_cell_with_any_other_of_the_same_work() -> None:
+def test_titles_compare_any_two_cells_of_the_same_work() -> None:
     found = compared(OLD, NEW, "a · fast · mixed · one", "b · embedded · mixed · one")
     assert ratio(found) == pytest.approx(0.25, rel=0.02)
     assert found.left_out == []
@@ -103,7 +103,7 @@ def test_what_names_no_cell_is_refused(texts: tuple[str, str], text: str, remedy
     assert remedy in raised.value.remedy
 
 
-def test_a_name_of_two_kinds_is_read_as_on_the_other_side() -> None:
+def test_an_ambiguous_name_is_read_as_on_the_other_side() -> None:
     both = side(
         "both", all_at(trials("null", 3000), server="null"), all_at(trials("a", 2000), server="b")
     )
@@ -125,7 +125,7 @@ def test_cells_of_one_run_are_paired_by_block() -> None:
         compared(run, None, "a", "a")
 
 
-def test_an_in_process_cache_is_compared_with_a_client_of_another_run() -> None:
+def test_an_in_process_cache_meets_another_runs_client() -> None:
     cache = side("cache", all_at(trials("cache", 9000), server=NO_SERVER))
     found = compared(cache, NEW, "cache", "b")
     assert found.rows[0].other.server == "embedded"

@@ -79,7 +79,7 @@ def test_runs_like_the_others_have_not_regressed() -> None:
     assert not found.regressed
 
 
-def test_one_run_on_a_side_gives_a_ratio_and_no_answer() -> None:
+def test_one_run_on_a_side_gives_only_a_ratio() -> None:
     """Its trials share its state, so they do not show how much runs differ."""
     found = compared(trials("a", 2000), trials("a", 1000))
     (comparison,) = found.rows[0].comparisons

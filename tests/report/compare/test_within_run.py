@@ -88,7 +88,7 @@ def test_loads_are_compared_and_workloads_are_not() -> None:
         compared(other, workload=("mixed", "writes"))
 
 
-def test_a_cache_in_the_process_meets_the_client_of_each_server() -> None:
+def test_an_in_process_cache_meets_the_client_of_each_server() -> None:
     outcomes = [
         *all_at(trials("local", 9000), server="none"),
         *trials("a", 2000),

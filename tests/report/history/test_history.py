@@ -175,7 +175,7 @@ def test_the_forms_say_the_same(store: Path) -> None:
     assert [run["folder"] for run in runs] == ["run-1", "run-2", "run-3", "run-4"]
 
 
-def test_a_run_has_a_name_and_an_answer_once_its_report_is_written(store: Path) -> None:
+def test_a_run_has_name_and_answer_once_reported(store: Path) -> None:
     header = msgspec.structs.replace(made_header("run-5", 5), name="after the upgrade")
     run = kept(store, header, [*trials("a", 2000), *trials("b", 1000)])
     assert [(run.name, run.first) for run in ask(store).runs][-1] == ("after the upgrade", "")

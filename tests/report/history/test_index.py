@@ -114,7 +114,7 @@ def test_an_index_that_somebody_holds_is_done_without(
     other.close()
 
 
-def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_an_unreadable_run_does_not_hide_the_others(tmp_path: Path) -> None:
     kept(tmp_path, made_header("one"), trials("a", 500, 2))
     broken = kept(tmp_path, made_header("two"), trials("a", 500, 2))
     (broken.folder / "run.json").write_text("{}")

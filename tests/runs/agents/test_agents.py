@@ -57,7 +57,7 @@ def test_hosts_with_another_cachemark_are_named() -> None:
     ]
 
 
-def test_cpus_that_a_host_has_not_are_told_before_anything_is_played() -> None:
+def test_cpus_that_a_host_lacks_are_named_before_the_run() -> None:
     usable = set(usable_cpus())
     whole, lacking = identify(""), identify("0-5000")
     assert whole.absent_cpus == []

@@ -67,7 +67,7 @@ def test_agents_elsewhere_have_to_know_the_port(tmp_path: Path) -> None:
         load_hosts(write_hosts(tmp_path, (SERVER, CLIENT), start="there"))
 
 
-def test_only_agents_that_start_here_go_without_a_folder_of_certificates(tmp_path: Path) -> None:
+def test_only_agents_started_here_need_no_folder_of_certificates(tmp_path: Path) -> None:
     """Each run makes certificates for them; others would have none."""
     assert not load_hosts(write_hosts(tmp_path, (SERVER, CLIENT))).tls
     with pytest.raises(UsageError, match="needs certificates") as caught:

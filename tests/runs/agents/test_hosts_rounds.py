@@ -89,7 +89,7 @@ def test_hosts_of_clients_play_each_slice_together(
 
 @pytest.mark.xdist_group("agents")
 @pytest.mark.parametrize("wrong_ns", [(600_000, 0), (0, 2_000_000)])
-def test_hosts_whose_clocks_are_not_known_have_no_slices_that_count(
+def test_hosts_with_unknown_clocks_have_no_slices_that_count(
     inside: Inside,
     shared_agents: SharedAgents,
     tmp_path: Path,

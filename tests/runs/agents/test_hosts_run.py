@@ -95,7 +95,7 @@ def test_a_search_for_a_rate_is_played_over_hosts(tmp_path: Path) -> None:
     assert for_hosts(searching, hosts).design == "trials"
 
 
-def test_workers_of_one_host_do_not_warm_the_server_of_another(tmp_path: Path) -> None:
+def test_workers_do_not_warm_the_server_of_another_host(tmp_path: Path) -> None:
     text = EXPERIMENT.format(processes=1).replace("passes = 1\n", "server_warmup_ops = 9\n")
     with pytest.raises(UsageError, match="workers of one host warm the server of") as caught:
         for_hosts(parse(text, "e.toml"), load_hosts(write_hosts(tmp_path, TWO_HOSTS)))

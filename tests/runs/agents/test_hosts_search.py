@@ -20,7 +20,7 @@ SEARCH = (
 
 @pytest.mark.slow("two searches play eight trials each over hosts")
 @pytest.mark.xdist_group("agents")
-def test_each_step_is_played_by_as_many_hosts_as_its_load_names(
+def test_as_many_hosts_play_each_step_as_its_load_names(
     inside: Inside, shared_agents: SharedAgents, tmp_path: Path
 ) -> None:
     write(tmp_path, SEARCH)

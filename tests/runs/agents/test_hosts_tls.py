@@ -14,7 +14,7 @@ APART = (("both", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
 
 @pytest.mark.xdist_group("agents")
 @pytest.mark.skipif(shutil.which("memcached") is None, reason="apt-get install memcached")
-def test_a_server_that_asks_for_certificates_is_reached_by_all_hosts(
+def test_all_hosts_reach_a_server_that_asks_for_certificates(
     inside: Inside, shared_agents: SharedAgents, tmp_path: Path
 ) -> None:
     file = write(tmp_path, TRIALS.replace("blocks = 2", 'blocks = 1\nnoise = "note"'))

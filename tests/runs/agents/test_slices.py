@@ -102,7 +102,7 @@ def test_slices_are_asked_for_ahead_of_their_planned_starts(clocks: Clocks) -> N
     assert all(one.worker_cpu_ns == -1 for one in answer.played), "they have no processes"
 
 
-def test_a_slice_for_which_the_host_is_late_is_not_begun(clocks: Clocks) -> None:
+def test_a_late_host_does_not_begin_the_slice(clocks: Clocks) -> None:
     """The one before took too long; the next one is not delayed by it."""
     arm, first = Workers(lambda: clocks.sleep(0.04)), clocks.time_ns() + SECOND
     starts = [first, first + 30 * MS, first + 60 * MS]

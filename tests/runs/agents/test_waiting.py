@@ -13,7 +13,7 @@ from cachemark.runs.agents.hosts_file import load_hosts
 from tests.runs.agents.hosts_files import write_hosts
 
 
-def test_a_coordinator_that_ends_during_the_greeting_is_not_the_last(
+def test_a_coordinator_that_ends_during_greeting_is_not_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent, "_RETRY_S", 0)

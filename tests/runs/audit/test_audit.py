@@ -348,7 +348,7 @@ def test_a_run_that_goes_on_is_not_looked_at_again(inside: Inside, tmp_path: Pat
     assert titles.count("Do the servers behave like memcached?") == 1
 
 
-def test_a_server_without_stats_is_measured_and_what_is_not_verified_is_said_once(
+def test_a_server_without_stats_is_unverified_and_says_so_once(
     inside: Inside, tmp_path: Path
 ) -> None:
     with deviant("no_stats") as address:

@@ -56,14 +56,14 @@ def played(cleanly: float, least: float = 1) -> list[CalibrationStep]:
     return sweep(1000.0, least, play)
 
 
-def test_a_sweep_ends_at_the_first_rate_that_is_missed_twice() -> None:
+def test_a_sweep_ends_at_the_first_rate_missed_twice() -> None:
     assert [judge_step.rate for judge_step in played(350)] == [50, 100, 200, 300, 400, 400]
     assert [judge_step.clean for judge_step in played(350)] == [True] * 4 + [False] * 2
     assert len(played(10)) == 2
     assert played(10**6)[-1].rate == 1000
 
 
-def test_rates_of_which_a_window_holds_next_to_nothing_are_not_played() -> None:
+def test_rates_with_hardly_any_operations_are_not_played() -> None:
     assert [judge_step.rate for judge_step in played(10**6, least=750)] == [800, 900, 1000]
     assert played(10**6, least=1001) == []
 
@@ -90,7 +90,7 @@ def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
     return msgspec.structs.replace(outcome, measure=done)
 
 
-def test_a_step_is_clean_where_the_client_was_on_time_and_did_it_all() -> None:
+def test_a_step_is_clean_if_all_was_done_on_time() -> None:
     asked = 10_000.0
     assert judge_step(asked, window(90_000), 100_000).clean
     assert judge_step(asked, window(110_000), 100_000).why == "sent late"
@@ -126,14 +126,14 @@ def test_a_p999_is_not_judged_by_a_few_operations() -> None:
         (100_000, 130, False, True),
     ],
 )
-def test_a_step_is_judged_by_the_interval_of_the_part_that_was_late(
+def test_a_step_is_judged_by_its_late_parts_interval(
     count: int, late: int, clean: bool, judged: bool
 ) -> None:
     step = judge_step(1e4, lags(count, late), 100_000)
     assert (step.clean, step.judged) == (clean, judged)
 
 
-def test_a_rate_that_was_not_judged_does_not_end_a_sweep() -> None:
+def test_an_unjudged_rate_does_not_end_a_sweep() -> None:
     def play(asked: float) -> CalibrationStep:
         judged = asked > 200
         clean = 200 < asked <= 500

@@ -46,7 +46,7 @@ def whole_run(experiment: Experiment, cpus: int, already: list[Outcome]) -> list
     return outcomes
 
 
-def test_a_search_limited_by_its_client_goes_on_with_all_cpus() -> None:
+def test_a_search_limited_by_its_client_tries_all_cpus() -> None:
     experiment = one_client("native")
     outcomes = whole_run(experiment, 4, [])
     found = searches(outcomes, experiment)

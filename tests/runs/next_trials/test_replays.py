@@ -98,7 +98,7 @@ def played(made: Plan, spoil: Spoil, already: list[Outcome], most: int = 1000) -
     return outcomes
 
 
-def test_each_cell_gets_its_valid_trials_and_the_run_is_a_whole_one() -> None:
+def test_each_cell_gets_its_valid_trials_in_a_whole_run() -> None:
     made = plan()
     outcomes = played(made, {("a", 0): 1, ("b", 1): 2}, [])
     valid = [o.trial.cell.client for o in outcomes if o.verdict == "VALID"]
@@ -111,7 +111,7 @@ def test_each_cell_gets_its_valid_trials_and_the_run_is_a_whole_one() -> None:
     assert any(note.startswith("Replayed: 3 of 9 trials") for note in report.notes)
 
 
-def test_a_cell_has_at_most_twice_as_many_tries_as_it_needs() -> None:
+def test_a_cell_tries_at_most_twice_what_it_needs() -> None:
     made = plan()
     outcomes = played(made, {("a", block): 100 for block in range(3)}, [])
     assert len([o for o in outcomes if o.trial.cell.client == "a"]) == 6
@@ -120,7 +120,7 @@ def test_a_cell_has_at_most_twice_as_many_tries_as_it_needs() -> None:
     assert "a · embedded · mixed · one: 6 trials, and 0 of 3 are valid." in notes
 
 
-def test_a_run_that_goes_on_replays_what_an_unbroken_one_does() -> None:
+def test_a_resumed_run_replays_what_an_unbroken_one_does() -> None:
     made = plan()
     spoil = {("a", 0): 2, ("b", 0): 1, ("b", 2): 1}
     whole = played(made, spoil, [])
@@ -139,9 +139,7 @@ def test_without_the_setting_nothing_is_replayed() -> None:
 
 
 @pytest.mark.slow("plays many trials")
-def test_a_worker_that_fails_at_every_other_start_has_its_valid_trials(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_a_worker_failing_every_other_start_has_valid_trials(cli: Cli, tmp_path: Path) -> None:
     worker = ROOT / "tests" / "bad_workers" / "fails_every_other_start.py"
     command = f"command:{sys.executable} {worker} {tmp_path / 'starts'} {binary_path()}"
     # Each block has a replay, or the next one begins with a good start: never two failures.
@@ -190,7 +188,7 @@ def test_each_search_begins_with_a_closed_loop_and_ends() -> None:
     assert {o.load.rate for o in outcomes if o.trial.cell.client == "a"} >= {2000, 1000, 500}
 
 
-def test_all_cells_play_a_step_before_any_plays_its_next_one() -> None:
+def test_all_cells_play_a_step_before_any_goes_on() -> None:
     first = [o for o in whole_run([]) if o.trial.block == 0]
     assert all(
         {first[at].trial.cell.client, first[at + 1].trial.cell.client} == {"a", "b"}
@@ -198,7 +196,7 @@ def test_all_cells_play_a_step_before_any_plays_its_next_one() -> None:
     )
 
 
-def test_a_run_that_goes_on_plays_what_an_unbroken_one_does() -> None:
+def test_a_resumed_run_plays_what_an_unbroken_one_does() -> None:
     whole = whole_run([])
     for kept in (1, 5, len(whole) - 1, len(whole)):
         again = whole_run(whole[:kept])
@@ -218,7 +216,7 @@ def test_ports_do_not_make_another_reason() -> None:
     assert reason_without_ports("exited with status 7") == "exited with status 7"
 
 
-def test_a_cell_is_given_up_after_two_failures_for_one_reason() -> None:
+def test_two_failures_for_one_reason_give_a_cell_up() -> None:
     twice = [
         failed_for("a", block, f"server 127.0.0.1:{4000 + block}: no answer") for block in (0, 1)
     ]
@@ -228,9 +226,7 @@ def test_a_cell_is_given_up_after_two_failures_for_one_reason() -> None:
     assert {cell.client for cell in found} == {"a"}
 
 
-def test_what_fails_again_and_again_is_told_once_and_not_tried_for_ever(
-    inside: Inside, tmp_path: Path
-) -> None:
+def test_repeated_failures_are_printed_once_and_end(inside: Inside, tmp_path: Path) -> None:
     text = f"""
 name = "failing"
 question = "?"

@@ -85,7 +85,7 @@ def test_after_a_look_only_open_cells_are_played(rates: dict[str, float], left: 
 
 
 @pytest.mark.slow("computes the answers of a large group at every look")
-def test_the_first_two_of_a_large_group_play_on_until_it_is_known_who_leads() -> None:
+def test_the_first_two_play_on_until_the_leader_is_known() -> None:
     names = list("abcdefghi")
     rates = {name: 1e4 * 1.2**at for at, name in enumerate(names)}
     rates["h"] = rates["i"] * 0.955
@@ -108,7 +108,7 @@ def test_the_first_two_of_a_large_group_play_on_until_it_is_known_who_leads() ->
 
 
 @pytest.mark.slow("computes the answers of a large group at every look")
-def test_the_references_stay_as_long_as_a_set_does_and_no_set_stays_for_them() -> None:
+def test_references_stay_for_open_sets_but_keep_no_set() -> None:
     names = ["a", *(f"c{number}" for number in range(12))]
     rates = {name: 1e4 * 1.2**at for at, name in enumerate(names)}
     # c10 and c11 are in the last set, and it is open which of them is first.
@@ -170,7 +170,7 @@ def test_a_block_is_played_whole_or_not_at_all() -> None:
     assert not stopping.next_sets(plan.sittings[1], [], 60.0)
 
 
-def test_a_run_that_goes_on_has_used_the_time_of_its_sittings() -> None:
+def test_a_resumed_run_has_used_its_sittings_time() -> None:
     plan = make_plan(experiment(max_s=100))
     before = [
         msgspec.structs.replace(one, wall_ms=30_000)

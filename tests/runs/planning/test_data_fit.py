@@ -102,7 +102,7 @@ def window_lines(rate: float, measure_ms: int) -> list[str]:
     ("rate", "words", "longer"),
     [(500, "has 5 operations above its p99", 4000), (100, "has no p99, which takes 368", 20_000)],
 )
-def test_a_window_with_too_few_operations_is_told_with_the_length_that_it_needs(
+def test_a_window_with_too_few_operations_names_the_needed_length(
     rate: float, words: str, longer: int
 ) -> None:
     (line,) = window_lines(rate, 1000)
@@ -111,7 +111,7 @@ def test_a_window_with_too_few_operations_is_told_with_the_length_that_it_needs(
     assert window_lines(rate, longer) == []
 
 
-def test_nothing_is_said_of_a_closed_loop_and_of_a_search() -> None:
+def test_closed_loops_and_searches_get_no_note() -> None:
     made = experiment(["a"])
     assert lines_about_windows(make_plan(made)) == []
     load = Load(name=made.loads[0].name, schedule="poisson")

@@ -86,7 +86,7 @@ def starts_s(plan: Plan, cpus: int = 2) -> float:
     return sitting_time(plan, plan.sittings[0].sets, cpus).starts_s
 
 
-def test_slices_are_counted_in_whole_squares_with_the_one_before_each_row() -> None:
+def test_slices_are_counted_in_squares_with_each_rows_extra_one() -> None:
     # Four arms: squares of 4 rows, each with 4 slices and the one before them; 3 squares.
     assert slices_s(plan_of()) == pytest.approx(3 * 4 * 5 * 0.1, rel=0.05)
 
@@ -109,14 +109,14 @@ def test_the_squares_of_a_sitting_are_those_that_it_plays() -> None:
             assert least_s < slices_s(made) < least_s + played * 1.5e-3
 
 
-def test_long_slices_take_longer_than_the_time_that_is_asked_for() -> None:
+def test_long_slices_take_longer_than_requested() -> None:
     # A square of 4 arms has 4 rows: 16 slices and the 4 before the rows, however long they are.
     usual, long = plan_of(slice_ms=30), plan_of(slice_ms=500)
     assert slices_s(usual) == pytest.approx(10 * 20 * 0.03, rel=0.05)
     assert slices_s(long) == pytest.approx(20 * 0.5, rel=0.05)
 
 
-def test_the_warm_up_ends_by_rounds_and_no_later_than_its_time() -> None:
+def test_the_warm_up_ends_by_rounds_within_its_time() -> None:
     # 1000 ms of warm-up: with slices of 30 ms usually less, with longer ones all of it.
     assert warm_up_s(plan_of(slice_ms=30)) == pytest.approx(4 * USUAL_ROUNDS * 0.03, rel=0.05)
     assert warm_up_s(plan_of(slice_ms=200)) == pytest.approx(4 * 1.0, rel=0.05)
@@ -146,7 +146,7 @@ def test_many_keys_take_time_to_store() -> None:
     assert stored_s < starts_s(many) - starts_s(few) < 1.05 * stored_s
 
 
-def test_a_plan_is_the_sum_of_its_sittings_up_to_its_limit() -> None:
+def test_a_plan_is_its_sittings_sum_up_to_a_limit() -> None:
     made = plan_of()
     one = sum(sitting_time(made, made.sittings[0].sets, cpus=2))
     assert 12 * one < planned_s(made, 2) < 13 * one
@@ -266,7 +266,7 @@ def test_every_suite_has_time_for_its_first_look(name: str, *, quick: bool) -> N
 
 
 @pytest.mark.parametrize("name", [name for name in suites.names() if name != "quick"])
-def test_the_small_grid_of_every_suite_is_planned_for_five_minutes_at_most(name: str) -> None:
+def test_every_suites_small_grid_is_planned_within_five_minutes(name: str) -> None:
     plan = make_plan(expand(suites.find(name, quick=True), process.binary_path()))
     assert planned_s(plan, cpus=2) <= 300
 
@@ -300,7 +300,7 @@ def test_a_paced_trace_is_planned_by_its_own_time() -> None:
     assert "ops/s" not in extent(plan, TAPES)
 
 
-def test_a_closed_trace_is_planned_by_a_rate_that_is_named() -> None:
+def test_a_closed_trace_is_planned_by_a_named_rate() -> None:
     plan = plan_of_trace()
     assert counted_time(plan, TAPES) == (8 * TRACE_OPS, 8 * TRACE_OPS / 8_000)
     assert "at 8.00 k ops/s (the first trials tell the rate" in extent(plan, TAPES)
@@ -324,7 +324,7 @@ def walls_s(rates: dict[str, float], plan: Plan) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("rate", [2_000, 8_000, 90_000])
-def test_the_first_trial_of_a_closed_trace_tells_the_time_that_is_left(rate: float) -> None:
+def test_a_closed_traces_first_trial_gives_the_time_left(rate: float) -> None:
     plan = plan_of_trace(clients=["a"])
     outcomes = walls_s({"a": rate}, plan)
     assert left_s(plan, TAPES, plan.trials, []) is None

@@ -54,20 +54,20 @@ def test_the_length_of_a_value_says_which_write_it_is(tape: TapeData) -> None:
     assert last_answer(tape, [write(1, 2, 5), read(10, 20, 7)]) == "wrong"
 
 
-def test_a_write_that_is_going_on_may_or_may_not_be_seen(tape: TapeData) -> None:
+def test_an_unfinished_write_may_or_may_not_be_seen(tape: TapeData) -> None:
     first = tape.lengths[0]
     for seen in (first, 5):
         assert last_answer(tape, [write(5, 15, 5), read(10, 20, seen)]) == "right"
     assert last_answer(tape, [write(25, 30, 5), read(10, 20, 5)]) == "wrong", "not begun yet"
 
 
-def test_a_write_that_failed_may_take_effect_at_any_later_time(tape: TapeData) -> None:
+def test_a_failed_write_may_take_effect_later(tape: TapeData) -> None:
     calls = [write(1, 2, 5, "timeout"), write(3, 4, 6), read(10, 20, 5)]
     assert last_answer(tape, calls) == "right"
     assert last_answer(tape, [*calls[:2], read(10, 20, tape.lengths[0])]) == "stale"
 
 
-def test_a_miss_is_right_only_if_the_server_lost_the_key(tape: TapeData) -> None:
+def test_a_miss_is_right_only_for_a_lost_key(tape: TapeData) -> None:
     miss = read(10, 20, 0, "miss")
     assert last_answer(tape, [miss]) == "false miss"
     assert last_answer(tape, [miss], DataLoss(from_ns=15)) == "right"
@@ -95,7 +95,7 @@ def test_a_wrong_value_is_described(tape: TapeData) -> None:
     assert describe_wrong(tape, 0, b"?" * 50) == "no value that was ever stored"
 
 
-def test_every_write_of_a_key_has_a_length_of_its_own(tape: TapeData) -> None:
+def test_every_write_of_a_key_has_its_own_length(tape: TapeData) -> None:
     """What the judge relies on: the length of a value says which write it is."""
     seen = {(key, length) for key, length in enumerate(tape.lengths)}
     for is_write, key, length in (tape.record(number) for number in range(8000)):
@@ -106,7 +106,7 @@ def test_every_write_of_a_key_has_a_length_of_its_own(tape: TapeData) -> None:
     assert len(seen) > len(tape.lengths) + 700
 
 
-def test_every_version_of_a_key_has_a_length_of_its_own_key(tape: TapeData) -> None:
+def test_every_version_of_a_key_has_its_keys_length(tape: TapeData) -> None:
     """What the judge relies on: values of one length differ between keys."""
     values = {tape.value(key, 100) for key in range(KEYS)}
     assert len(values) == KEYS

@@ -42,7 +42,7 @@ def outcome(
     return msgspec.structs.replace(made, **more)
 
 
-def test_the_worst_client_is_first_and_one_that_is_not_played_last() -> None:
+def test_the_worst_client_is_first_an_unplayed_one_last() -> None:
     rows = matrix(
         [
             outcome("x/absent", "frozen-1s", None, unsupported="no server"),
@@ -137,7 +137,7 @@ def test_a_row_links_the_public_reports_about_its_version() -> None:
         assert 'href="https://github.com/aio-libs/aiomcache/issues/489"' in text
 
 
-def test_a_report_is_not_linked_from_a_version_that_has_it_mended() -> None:
+def test_a_mended_version_does_not_link_the_report() -> None:
     (issue,) = issues_of("ruby/dalli-meta", "4.3.3")
     assert isinstance(issue, KnownIssue)
     assert issue.label == "#1135"

@@ -158,7 +158,7 @@ def test_a_client_that_rests_is_watched_until_it_is_back(tmp_path: Path) -> None
     assert "no recovery" not in broken_rules(rests, tmp_path, watched, surely=True)
 
 
-def test_a_client_that_rests_for_longer_than_it_is_watched_is_not_back(tmp_path: Path) -> None:
+def test_a_client_resting_beyond_the_watch_is_not_back(tmp_path: Path) -> None:
     assert "no recovery" in broken_rules(miniature("rests", tmp_path), tmp_path, FROZEN)
 
 
@@ -214,14 +214,14 @@ GIVEN_UP = [
 
 
 @pytest.mark.parametrize(("make", "fault"), GIVEN_UP)
-def test_a_connection_that_is_kept_after_a_call_is_given_up_is_caught(
+def test_a_connection_kept_after_giving_up_is_caught(
     make: Callable[[str, Path], Client], fault: Fault, tmp_path: Path
 ) -> None:
     assert "wrong value" in broken_rules(make("keeps", tmp_path), tmp_path, fault)
 
 
 @pytest.mark.parametrize(("make", "fault"), GIVEN_UP)
-def test_a_connection_that_is_closed_after_a_call_is_given_up_is_not(
+def test_a_connection_closed_after_giving_up_is_not_caught(
     make: Callable[[str, Path], Client], fault: Fault, tmp_path: Path
 ) -> None:
     rules = broken_rules(make("closes", tmp_path), tmp_path, fault, surely=True)

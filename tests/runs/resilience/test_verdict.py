@@ -142,12 +142,12 @@ def test_each_rule_is_broken_and_says_why(name: str) -> None:
     assert "{" not in found.why
 
 
-def test_the_time_out_is_a_rule_of_the_profile_that_sets_one() -> None:
+def test_only_a_profile_that_sets_time_outs_judges_them() -> None:
     found = findings(figures(BROKEN["time-out"]), "defaults")
     assert not [one for one in found if one.rule == "time-out"]
 
 
-def test_a_miss_that_no_server_answered_is_an_error_in_disguise() -> None:
+def test_a_miss_without_a_servers_answer_is_a_disguised_error() -> None:
     """The server lost its data, so each miss may be right; but it was asked for one only."""
     call = played([(2000, 2001, "right")]).calls[0]
     misses = msgspec.structs.replace(
@@ -198,6 +198,6 @@ def test_a_lost_call_says_how_the_run_ended() -> None:
     assert [one.rule for one in findings(gone, "common")] == ["lost call"], "nobody plays on"
 
 
-def test_a_client_that_is_not_back_says_how_long_it_was_watched() -> None:
+def test_a_client_not_back_says_how_long_it_was_watched() -> None:
     (found,) = (one for one in findings(figures(BROKEN["no recovery"]), "common"))
     assert found.why.startswith("not back within 2 s")

@@ -65,7 +65,7 @@ def test_what_breaks_a_sitting_off_ends_every_start() -> None:
         assert waiting.ended or not waiting.begun
 
 
-def test_arms_end_side_by_side_and_none_goes_on_after_an_interrupt() -> None:
+def test_arms_end_together_and_stay_ended_after_an_interrupt() -> None:
     meeting, never = threading.Barrier(2), threading.Barrier(2)
     both = [FakeArm(meeting), FakeArm(meeting)]
     with starting_threads() as threads:

@@ -53,7 +53,7 @@ def test_labels_and_rows_are_drawn() -> None:
     assert max(firsts.values()) < 2 * min(firsts.values())
 
 
-def test_each_row_begins_with_a_slice_of_its_last_arm_that_does_not_count() -> None:
+def test_each_row_begins_with_its_last_arms_uncounted_slice() -> None:
     square = williams(3)
     played = list(turns(5, square))
     assert {turn.square for turn in played} == {5}

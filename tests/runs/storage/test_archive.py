@@ -127,7 +127,7 @@ def test_nothing_is_overwritten_by_an_export(run: Run, exported: Path, tmp_path:
         export_run(run, tmp_path / "none" / "run.zip")
 
 
-def test_of_a_run_that_goes_on_the_whole_lines_are_kept(run: Run, tmp_path: Path) -> None:
+def test_a_resumed_run_keeps_whole_lines(run: Run, tmp_path: Path) -> None:
     with (run.folder / "outcomes.jsonl").open("ab") as file:
         file.write(b'{"run":"to')
     found, _ = import_run(export_run(run, tmp_path / "run.zip"), tmp_path / "there")

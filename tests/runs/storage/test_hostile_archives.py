@@ -141,7 +141,7 @@ def test_what_lies_about_its_packed_size_is_refused(content: Members, tmp_path: 
     refused(path, tmp_path / "there", "times as long")
 
 
-def test_a_pipe_in_place_of_an_archive_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_instead_of_an_archive_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "run.zip")
     refused(tmp_path / "run.zip", tmp_path / "there", "not a regular file")
 

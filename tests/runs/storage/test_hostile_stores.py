@@ -132,9 +132,7 @@ def test_the_events_of_a_run_may_be_a_pipe(bad: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../owned", "/tmp/owned", "$(id)", "", "x\ny", "x" * 300])
-def test_an_id_that_is_a_path_or_a_command_is_none(
-    bad: Path, inside: Inside, tmp_path: Path, name: str
-) -> None:
+def test_a_path_or_a_command_is_no_id(bad: Path, inside: Inside, tmp_path: Path, name: str) -> None:
     """The id names the file of an archive, and stands in commands that reports propose."""
     header = json.loads((bad / "run.json").read_bytes())
     (bad / "run.json").write_text(json.dumps({**header, "id": name}), encoding="utf-8")

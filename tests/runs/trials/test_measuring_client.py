@@ -102,7 +102,7 @@ def test_what_cannot_be_played_is_one_clear_error(old: str, new: str, text: str)
 @pytest.mark.parametrize(
     ("cpus", "own", "others"), [("", "", ""), ("3", "3", "3"), ("1,2,5", "1", "2,5")]
 )
-def test_the_measuring_client_has_a_cpu_of_its_own_where_there_are_several(
+def test_the_measuring_client_has_its_own_cpu_among_several(
     cpus: str, own: str, others: str
 ) -> None:
     assert apart(cpus) == (own, others)

@@ -48,7 +48,7 @@ def test_what_a_server_refuses_it_is_not_asked_again(errors: dict[str, int]) -> 
     assert "item limit" in caught.value.remedy
 
 
-def test_an_add_that_found_its_key_is_no_error_and_not_stored() -> None:
+def test_an_add_that_found_its_key_is_no_error() -> None:
     sets = Operation(attempts=5, ok=3)
     short = Done(phase="prefill", elapsed_ns=1, send_elapsed_ns=1, operations={"set": sets})
     with pytest.raises(TrialError, match="2 × not stored"):

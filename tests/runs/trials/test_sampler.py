@@ -72,7 +72,7 @@ def test_a_window_shorter_than_a_period_has_no_sample() -> None:
     assert sampler.samples == []
 
 
-def test_an_answer_that_came_too_late_is_never_taken_for_the_next() -> None:
+def test_a_late_answer_is_never_taken_for_the_next() -> None:
     late = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_blocks_that_are_new_or_grow_lie_at_a_multiple() {
+    fn new_and_grown_long_blocks_lie_at_a_multiple() {
         let layout = Layout::from_size_align(16, 8).expect("a layout");
         for bytes in [LONG_BYTES, 16 * 1024 + 5, MOVED_BYTES - 1] {
             // SAFETY: each block is freed once, with its own layout.

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_behind_its_link_and_nothing_is_left_beside() {
+    fn a_file_is_replaced_behind_its_link_without_leftovers() {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, link) = (folder.path().join("file"), folder.path().join("link"));
         std::os::unix::fs::symlink(&path, &link).expect("a link");

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_value_of_the_same_key_is_not_another_key() {
+    fn an_older_value_of_the_key_is_no_other_key() {
         let other = Fault::OtherKey { share: 1.0 };
         let is_changed = |frames: &[&[u8]]| edited(&other, frames).1[1].changed_at.is_some();
         assert!(!is_changed(&[A, b"VALUE a 0 3\r\nnew\r\n"]));

@@ -88,7 +88,7 @@ fn counted_times(metrics: &Metrics) -> u64 {
 }
 
 #[test]
-fn a_completion_at_the_end_of_the_lead_in_belongs_to_it() {
+fn a_completion_at_the_lead_ins_end_belongs_to_it() {
     let (results, ..) = play(&closed(1, 1), after(MS), &[(0, 10 * MS, 3 * MS)]);
     assert_eq!(results, [with_half(4, 4 * MS, result(7, 3, 7 * MS, 1))]);
 }
@@ -115,7 +115,7 @@ fn a_slice_of_lead_in_counts_nothing() {
 
 /// Replies come after each ms. All that is played after 5 ms is counted, from the end of the lead-in on.
 #[test]
-fn a_thread_without_a_cpu_counts_from_the_end_of_the_lead_in() {
+fn a_thread_without_cpu_counts_from_the_lead_ins_end() {
     let slice = (0, 10 * MS, 2 * MS);
     let (results, ..) = play_late(&closed(2, 1), after(MS), &[slice, slice], 5 * MS);
     // The middle is 6 ms, and so is the first reply.
@@ -123,7 +123,7 @@ fn a_thread_without_a_cpu_counts_from_the_end_of_the_lead_in() {
 }
 
 #[test]
-fn a_thread_without_a_cpu_in_all_of_a_slice_counts_its_length() {
+fn a_thread_without_cpu_counts_the_length_of_its_slice() {
     let slices = [(0, 10 * MS, 2 * MS), (0, 10 * MS, 10 * MS)];
     let (results, ..) = play_late(&closed(2, 1), after(MS), &slices, 11 * MS);
     let nothing = with_half(0, 2 * 4 * MS, result(0, 0, 2 * 8 * MS, 2));

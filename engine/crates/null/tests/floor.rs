@@ -57,7 +57,7 @@ fn replies_are_counted_at_any_depth() {
 }
 
 #[test]
-fn one_key_makes_the_reply_a_hit_for_the_native_client() {
+fn with_one_key_the_native_client_reads_a_hit() {
     let tape = Arc::new(tape(1, "get=1"));
     with_responder(&hit(&tape), |address| {
         let options = ClientOptions {

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_put_in_order_and_each_byte_is_there_once() {
+    fn segments_are_put_in_order_with_each_byte_once() {
         let text = b"0123456789abcdef";
         for first in [0, 7, u32::MAX - 4] {
             let disorder = [(4, 4, 4), (0, 4, 4), (0, 4, 4), (6, 6, 6), (14, 2, 2), (12, 2, 2)];

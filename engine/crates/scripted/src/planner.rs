@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_draws_the_same_again_and_another_one_does_not() {
+    fn one_seed_draws_the_same_again_another_does_not() {
         let script =
             |seed: u64| format!("seed = {seed}\ndelay = {{ kind = 'exponential', mean_ms = 1 }}");
         assert_eq!(delays(&script(3), 100), delays(&script(3), 100));

@@ -171,7 +171,7 @@ fn what_the_workload_lacks_is_told() {
 }
 
 #[test]
-fn a_rank_law_is_found_with_the_keys_that_nobody_saw() {
+fn a_rank_law_is_found_with_unseen_keys() {
     for (exponent, keys) in [(0.0, 5000.0), (0.6, 50_000.0), (0.99, 50_000.0), (1.4, 20_000.0)] {
         let mut random = ChaCha8Rng::seed_from_u64(2);
         let law = Zipf::new(keys, exponent).unwrap();

@@ -53,7 +53,7 @@ fn the_exponent_of_a_zipf_law_is_found() {
 }
 
 #[test]
-fn a_poisson_process_has_an_index_of_one_and_bursts_have_more() {
+fn a_poisson_process_has_index_one_and_bursts_more() {
     let mut random = ChaCha8Rng::seed_from_u64(3);
     let gaps = Exp::new(1000.0).unwrap();
     let mut at_s: f64 = 0.0;

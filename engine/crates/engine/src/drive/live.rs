@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefill_that_loses_a_connection_for_each_key_is_stalled() {
+    fn a_prefill_that_loses_a_connection_per_key_is_stalled() {
         assert!(stalled(&[(2, 2), (2, 2), (2, 2)]));
         assert!(stalled(&[(900, 0), (0, 2), (0, 2), (1, 2)]));
         assert!(!stalled(&[(2, 2), (2, 2), (900, 2)]));

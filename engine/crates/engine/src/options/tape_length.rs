@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tape_is_as_long_as_its_window_only_where_hits_depend_on_it() {
+    fn a_tape_has_its_windows_length_only_for_hits() {
         assert_eq!(ops("get=9,set=1", 10_000, 1.0, 250_000), 20_833);
         assert_eq!(ops("get=9,set=1", 10_000, 1.0, 100_000_000), 100_000);
         assert_eq!(ops("get=9,set=1", 500_000, 1.0, 250_000), 100_000);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_send_is_a_round_trip_without_its_receive_and_its_wait() {
+    fn a_send_is_a_round_trip_without_receive_and_wait() {
         let sampled = [
             ("byte_round_trip", 10.0),
             ("event_round_trip", 6.0),

@@ -235,7 +235,7 @@ fn options_take_effect_and_shutdown_ends_the_server() {
 }
 
 #[test]
-fn a_unix_socket_excludes_the_network_and_signals_end_the_server() {
+fn a_unix_socket_excludes_the_network_and_ends_by_signals() {
     for (signal, said) in [("TERM", ""), ("USR1", "cachemark-engine: Gracefully stopping\n")] {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = folder.path().join("socket");

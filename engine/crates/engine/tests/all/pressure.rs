@@ -35,7 +35,7 @@ fn keep_busy(mut stream: TcpStream, mut answered: impl FnMut()) -> ErrorKind {
 }
 
 #[test]
-fn a_server_that_is_stopped_under_load_ends_cleanly_and_closes_its_connections() {
+fn a_server_stopped_under_load_ends_cleanly_and_closes_connections() {
     for io in MODES {
         let mut served = Served::start(io, &[]);
         let (answered, at_work) = channel();
@@ -117,7 +117,7 @@ fn resident_kib(pid: u32, which: &str) -> u64 {
 }
 
 #[test]
-fn many_large_items_stay_within_the_memory_limit_and_do_not_disturb_other_clients() {
+fn many_large_items_stay_within_memory_and_disturb_no_client() {
     for io in MODES {
         let served = Served::start(io, &["--memory", "8m"]);
         thread::scope(|scope| {
@@ -186,7 +186,7 @@ fn clients_that_do_not_read_leave_no_memory_behind() {
 const PIPELINE_KIB_MOST: u64 = 8 << 10;
 
 #[test]
-fn a_long_pipeline_whose_sender_does_not_read_takes_little_memory() {
+fn a_long_pipeline_without_a_reader_takes_little_memory() {
     for io in MODES {
         let served = Served::start(io, &[]);
         let mut stream = served.connect();

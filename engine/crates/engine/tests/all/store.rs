@@ -90,7 +90,7 @@ fn each_refusal_has_a_sentence_and_a_remedy() {
 }
 
 #[test]
-fn a_store_that_shared_memory_has_no_room_for_is_made_with_a_note() {
+fn a_store_larger_than_shared_memory_has_a_note() {
     let name = Name(format!("test-too-large-{}", process::id()));
     let (made, _, note) = store(&["init", &name.0, "--memory", "1024g"]);
     assert_eq!(made, Some(0), "{note}");

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_slow_does_not_make_the_queue_grow() {
+    fn a_slow_peer_does_not_make_the_queue_grow() {
         let (near, far) = sockets();
         let (mut end, mut outgoing) = (End::new(near), Outgoing::default());
         end.is_writable = true;

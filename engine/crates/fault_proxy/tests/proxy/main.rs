@@ -13,7 +13,7 @@ use common::{Ending, Proxied, ask, connect, filled, is_empty, read_to_end, serve
 use proptest::prelude::*;
 
 #[test]
-fn a_share_of_requests_fails_and_the_others_keep_their_order() {
+fn a_share_of_requests_fails_and_others_keep_their_order() {
     let (_server, upstream) = filled();
     let proxied = Proxied::start(upstream);
     proxied.fault(r#"{"kind": "server-error", "share": 0.5}"#);

@@ -90,7 +90,7 @@ fn first_reads(trace: &[Asked], of_server: impl Fn(&str) -> bool) -> (usize, usi
 }
 
 #[test]
-fn a_loss_costs_the_first_read_of_each_of_its_keys() {
+fn a_loss_costs_each_key_its_first_read() {
     // All items have room: nothing else misses than what was never read.
     let trace = gets(0.9, 5000, 200_000, 100);
     for placement in PLACEMENTS {

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_commands_are_written_in_order_for_any_size_of_write() {
+    fn values_and_commands_are_written_in_order_in_any_pieces() {
         let large: Vec<u8> = (0..2 * MIN_UNCOPIED_BYTES).map(|n| n as u8).collect();
         let values =
             [&large[..], &large[..10], &large[3..MIN_UNCOPIED_BYTES + 3], b"", &large[..7]];

@@ -43,7 +43,7 @@ fn read_without_end(connections: usize) -> (usize, usize) {
 }
 
 #[test]
-fn what_is_read_of_a_reply_without_end_has_a_limit() {
+fn an_endless_reply_is_read_up_to_a_limit() {
     for connections in [1, 16, 1000, 100_000] {
         let (read, kept) = read_without_end(connections);
         // A value of the tape may be as long as its pool. The buffer doubles.

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_lasts_from_its_first_send_to_its_last_end() {
+    fn a_group_lasts_from_first_send_to_last_end() {
         let mut groups = Groups::new(2, 4);
         assert_eq!(play(&mut groups, &[(true, 10, 40), (true, 11, 25)]), [30]);
         assert_eq!(play(&mut groups, &[(true, 50, 60), (true, 70, 95)]), [45]);

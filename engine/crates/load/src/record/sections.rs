@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_has_a_time_and_is_not_counted_as_ok() {
+    fn a_timeout_has_a_time_but_is_not_ok() {
         let mut metrics = metrics();
         metrics.attempted(Verb::Get, false);
         metrics.fail(&get(7, 7 + 4 * MS), Failure::Timeout, false);

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_is_even_and_keeps_most_keys_when_a_server_goes() {
+    fn an_even_ring_keeps_most_keys_without_a_server() {
         let names: Vec<String> = (0..4).map(|n| format!("10.0.0.{n}:11211")).collect();
         let (whole, less) = (ketama_ring(&names), ketama_ring(&names[..3]));
         assert_eq!(whole.len(), 640);

@@ -212,7 +212,7 @@ fn operations_that_are_never_sent_are_in_the_call_log() {
 }
 
 #[test]
-fn a_run_without_an_end_is_given_up_when_its_last_operation_was_due() {
+fn an_endless_run_is_given_up_at_its_last_operation() {
     let played = play(1000..u64::MAX / MS / 8, 3 * RATE, false);
     check_each_has_one_record(&played, 3 * RATE);
     assert!(played.ended_ns < START_NS + 4 * SECOND, "it went on until {}", played.ended_ns);

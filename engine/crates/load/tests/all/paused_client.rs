@@ -125,7 +125,7 @@ fn an_unanswered_operation_is_still_a_timeout() {
 }
 
 #[test]
-fn replies_count_after_a_pause_over_the_end_of_the_window() {
+fn replies_count_after_a_pause_over_the_windows_end() {
     assert_eq!(play(LINES, SECOND), (LINES as u64, 0));
     assert_eq!(play(3, SECOND), (3, LINES as u64 - 3));
 }

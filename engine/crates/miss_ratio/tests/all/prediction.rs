@@ -98,7 +98,7 @@ fn a_part_of_the_keys_predicts_what_all_do() {
 }
 
 #[test]
-fn a_trace_with_a_part_of_the_keys_stands_for_all() {
+fn a_trace_with_some_of_the_keys_stands_for_all() {
     let all = requests(0.8, 100_000, 400_000, 0);
     let kept = |request: &&Request| (request.hash >> 50).is_multiple_of(4);
     let part: Vec<Request> = all.iter().filter(kept).copied().collect();

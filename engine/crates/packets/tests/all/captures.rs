@@ -45,7 +45,7 @@ fn requests_behind_a_cut_are_counted() {
 }
 
 #[test]
-fn a_connection_that_began_before_is_read_from_its_next_request() {
+fn a_connection_that_began_before_starts_at_its_next_request() {
     let all = turns(&[
         (b"set a 0 0 30\r\nget x\r\nnot a request", b""),
         (b"but the end of it\r\nget b\r\n", b"STORED\r\nEND\r\n"),
@@ -129,7 +129,7 @@ fn a_new_connection_with_the_same_ports_is_another_one() {
 }
 
 #[test]
-fn what_is_no_memcached_and_what_cannot_be_read_is_told() {
+fn foreign_and_unreadable_packets_are_reported() {
     let tls = turns(&[(b"\x16\x03\x01\x02\x00hello", b"")]);
     assert_eq!(left_out(&of(&tls)), [("in connections with TLS (at least)".to_owned(), 1)]);
     let http = turns(&[(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"")]);
@@ -140,7 +140,7 @@ fn what_is_no_memcached_and_what_cannot_be_read_is_told() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_is_read_up_to_there() {
+fn a_truncated_file_is_read_up_to_its_end() {
     let whole = of(&turns(&[(b"get a\r\n", b"END\r\n"), (b"get b\r\n", b"")]));
     let (found, summary) = read(&whole[..whole.len() - 3]).expect("a capture");
     assert_eq!(found.len(), 2);
@@ -159,7 +159,7 @@ fn a_clock_that_is_set_back_stands_still() {
 }
 
 #[test]
-fn a_connection_with_the_same_ports_and_no_beginning_is_another_one() {
+fn a_second_connection_with_the_same_ports_is_another_one() {
     let mut sent = turns(&[(b"set a 0 0 9000\r\nthe beginning of a long value", b"")]);
     sent.push(Sent::tcp(9_000_000, true, 1 << 30, 0, b"get b\r\n"));
     let (found, summary) = read(&of(&sent)).expect("a capture");

@@ -55,7 +55,7 @@ fn a_circle_through_groups_super_and_tests_is_found() {
 }
 
 #[test]
-fn a_parent_with_code_of_its_own_can_be_in_a_circle() {
+fn a_parent_with_its_own_code_can_close_a_circle() {
     let parent = crate_of(&[
         ("lib.rs", "mod a;"),
         ("a.rs", "mod x; pub use x::X; pub struct A;"),

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_comes_with_its_marks_and_may_hold_line_ends() {
+    fn a_value_has_its_marks_and_may_contain_line_ends() {
         let bytes = b"VA 4 kfoo f7 c99 W\r\na\r\nb\r\nMN\r\n";
         let value = Reply {
             answer: Answer::Value(b"a\r\nb"),

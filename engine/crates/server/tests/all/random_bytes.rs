@@ -79,7 +79,7 @@ fn random_bytes() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_sessions_answers_do_not_depend_on_where_its_input_is_cut(
+    fn a_sessions_answers_do_not_depend_on_cuts_of_input(
         input in random_bytes(),
         cuts in proptest::collection::vec(1_usize..40, 1..20),
         fresh in proptest::sample::select(vec![session::with_items as fn() -> State, session::with_login]),

@@ -96,7 +96,7 @@ fn ca_file(folder: &Path) -> String {
 }
 
 #[test]
-fn the_ciphers_of_tls_1_2_are_those_that_are_named() {
+fn the_ciphers_of_tls_1_2_are_the_named_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     make_certificate(folder, "cert", "key");

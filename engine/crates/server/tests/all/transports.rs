@@ -83,7 +83,7 @@ fn datagrams_are_answered_in_frames() {
 }
 
 #[test]
-fn the_file_of_a_unix_socket_is_taken_over_only_where_nobody_listens() {
+fn a_unix_sockets_file_is_reused_only_without_a_listener() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s");
     let state = || Arc::new(State::new(targets::settings(IoMode::Events), targets::VERSION));

@@ -90,7 +90,7 @@ fn what_is_no_store_is_named_with_its_file() {
 /// Everybody may make a file in shared memory. To give one away takes root, so that others look from the other
 /// side: they ask for the store of another user than the one that made it.
 #[test]
-fn the_store_of_another_user_is_opened_only_by_its_owners_name() {
+fn another_users_store_is_opened_only_by_its_owners_name() {
     let name = Name::of("owner");
     let settings = Settings { mode: 0o666, ..SETTINGS };
     let path = NamedStore::create(&name.0, &settings).expect("a store").path().to_owned();
@@ -111,7 +111,7 @@ fn the_store_of_another_user_is_opened_only_by_its_owners_name() {
 
 /// Root may remove every file: the store of another user stays unless its owner is named.
 #[test]
-fn the_store_of_another_user_is_destroyed_only_by_its_owners_name() {
+fn another_users_store_is_destroyed_only_by_its_owners_name() {
     let name = Name::of("destroyed");
     let path = NamedStore::create(&name.0, &SETTINGS).expect("a store").path().to_owned();
     let own = path.metadata().expect("its file").uid();

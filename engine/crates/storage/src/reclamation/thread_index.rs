@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_live_threads_have_the_same_index_of_their_own() {
+    fn no_two_live_threads_have_the_same_index() {
         const THREADS: usize = INDICES + 10;
         for _ in 0..2 {
             let all_in = Barrier::new(THREADS);

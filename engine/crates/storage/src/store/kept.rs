@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_size_or_in_use_has_no_items_for_this_store() {
+    fn a_file_of_another_size_or_in_use_is_empty() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("items");
         assert!(Store::kept(&path, 8 << 20, None, NOW).expect("no file").is_none());

@@ -25,7 +25,7 @@ fn of_lane(tape: &Tape, number: u32) -> Vec<Op> {
 }
 
 #[test]
-fn one_lane_writes_two_generations_in_turn_and_the_others_a_third() {
+fn one_lane_alternates_two_generations_and_others_write_a_third() {
     let tape = plain("get=2,set=2,delete=1").with_generations(LANES, true);
     assert_eq!(tape.generation_lanes(), u64::from(LANES));
     let mut seen = [0; 4];
@@ -96,7 +96,7 @@ fn keys_that_are_stored_otherwise_have_none() {
 }
 
 #[test]
-fn a_read_may_bring_what_a_later_write_can_have_left() {
+fn a_read_may_bring_what_a_later_write_left() {
     let tape = plain("get=2,set=2").with_generations(1, true);
     let of = |generation| tape.value_of(8, 100, generation);
     let allowed = |told| [0, 1, 2, 3].map(|g| g == told || tape.allows(8, of(g), told));

@@ -26,7 +26,7 @@ fn every_truncation_is_refused() {
 }
 
 #[test]
-fn a_truncation_that_lies_about_its_length_is_refused_or_harmless() {
+fn a_truncation_with_a_false_length_is_refused_or_harmless() {
     let whole = small(true);
     for length in HEADER_BYTES..whole.len() {
         let mut cut = whole[..length].to_vec();

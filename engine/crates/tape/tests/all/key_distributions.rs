@@ -108,7 +108,7 @@ fn writes_make_new_keys_and_reads_follow_them() {
 }
 
 #[test]
-fn ycsbs_zipfian_has_one_hottest_share_whatever_the_number_of_keys() {
+fn ycsbs_zipfian_has_one_hottest_share_for_any_key_count() {
     // 1 / ζ and 2^−0.99 / ζ with YCSB's ζ of 26.469; other items may fall on the same key.
     for keys in [10_000, 1_000_000] {
         let mut shares = shares(keys, "ycsb-zipfian");

@@ -8,7 +8,7 @@ fn reuse_of(workload: &Workload, ops: u64) -> Reuse {
 }
 
 #[test]
-fn a_tape_tells_whether_its_hits_depend_on_what_it_played_before() {
+fn a_tape_knows_whether_hits_depend_on_earlier_plays() {
     let reuse = |mix: &str, keys: u32, prefill: f64, ops: u64| {
         let mix = parse_mix(mix).expect("a mix");
         let uniform = Workload { keys, prefill, mix, ..Workload::default() };

@@ -314,7 +314,7 @@ fn a_group_stays_in_one_lane() {
 }
 
 #[test]
-fn phases_are_one_kind_after_the_other_on_the_same_keys() {
+fn phases_are_successive_kinds_on_the_same_keys() {
     let mix = parse_mix("set=1,get=1,delete=1").expect("a mix");
     let phases = Workload { mix, order: Order::Phases, ..workload() };
     let tape = open(&phases, Schedule::closed(30));
@@ -354,7 +354,7 @@ fn sequences_with_unknown_keys_are_rejected() {
 }
 
 #[test]
-fn the_data_set_is_what_a_server_holds_in_the_end() {
+fn the_data_set_is_what_a_server_finally_holds() {
     let fixed = |mix: &str, prefill| Workload {
         keys: 100,
         distribution: KeyDistribution::Sequential,

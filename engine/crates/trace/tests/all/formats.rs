@@ -83,7 +83,7 @@ fn what_is_left_out_is_counted_by_its_reason() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_the_first_column() {
+fn a_byte_order_mark_is_outside_the_first_column() {
     let imported = read("\u{feff}size,op,key\r\n7,set,a\r\n", None).expect("a trace");
     assert_eq!(imported.recording.lengths, [7]);
     assert!(imported.unused_columns.is_empty());

@@ -97,7 +97,7 @@ ts=1795705048.532481 gid=8 type=conn_new rip=127.0.0.1 rport=1 transport=tcp cfd
 }
 
 #[test]
-fn a_store_that_had_to_wait_still_owns_its_look_up() {
+fn a_delayed_store_still_owns_its_look_up() {
     let lines = |at: u32, wait: u32| {
         format!(
             "ts=9.{at} gid={at} type=item_get key=k status=found clsid=1 cfd=7 size=3\n\
