@@ -63,11 +63,12 @@ _OVERRIDES = _names("""
 # No setting of a file: it multiplies the length of workloads that end by themselves.
 SCALE = "scale"
 
-_PATHS = {
+# The path of each name that messages write as an option.
+OPTIONS = {
     field.replace("_", "-"): path
     for path, field in {**ENGINE_PATHS, **_OVERRIDES, SCALE: SCALE}.items()
 }
-_ANY_OPTION = "|".join(sorted(_PATHS, key=len, reverse=True))
+_ANY_OPTION = "|".join(sorted(OPTIONS, key=len, reverse=True))
 # An option, and the value that a remedy gives it.
 _NAMED = re.compile(rf"--({_ANY_OPTION})\b(?![-\w])(?: ([0-9][0-9.]*|trials|rounds)\b)?")
 
@@ -125,7 +126,7 @@ def named_by_path(options: Iterable[str]) -> Generator[None]:
         name, value = match[1], match[2]
         if name in own:
             return match[0]
-        return f"--set {_PATHS[name]}{f'={value}' if value else ''}"
+        return f"--set {OPTIONS[name]}{f'={value}' if value else ''}"
 
     try:
         yield

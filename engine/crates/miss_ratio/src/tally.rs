@@ -150,8 +150,8 @@ impl Tally {
         self
     }
 
-    /// The part of all reads that missed. `hot_reads` and `reads` cover the whole trace; `is_part`: of other keys only
-    /// a part was followed.
+    /// The part of all reads that missed. `population`: the reads of the whole trace, and its reads of the hottest
+    /// keys. `is_part`: the other keys were followed only in part.
     pub fn miss_ratio(&self, population: (u64, u64), is_part: bool) -> Ratio {
         self.ratio(population, is_part, |reads| (reads.reads, reads.misses))
     }
