@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::tape::Verb;
-use crate::verify::ReplyStatus;
+use crate::operation::Verb;
 
 const WITH_GENERATION: &[Verb] = &[Verb::SET, Verb::GET, Verb::GETS, Verb::GAT];
 /// By the generation that the record of a read tells: those that it may bring.
@@ -36,13 +35,6 @@ impl Generations {
         }
     }
 
-    /// If it was a write, it may still come.
-    pub fn note_failure(&self, status: ReplyStatus) {
-        if status != ReplyStatus::WrongValue {
-            self.accept_any();
-        }
-    }
-
     /// They are for one way to play the tape.
     pub fn judge_if(&self, played_as_meant: bool) {
         if !played_as_meant {
@@ -51,7 +43,7 @@ impl Generations {
     }
 
     /// From now on a read may bring any generation.
-    fn accept_any(&self) {
+    pub fn accept_any(&self) {
         self.any.store(true, Relaxed);
     }
 

@@ -1,6 +1,41 @@
-//! A record of the tape, as an operation.
+//! A record of the tape, as an operation, and the verbs and kinds that there are.
 
-use crate::tape::{Kind, Verb};
+/// A verb of the tape, by its number there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Verb(pub u8);
+
+macro_rules! verbs {
+    ($($name:ident = $number:literal $text:literal),*) => {
+        impl Verb { $(pub const $name: Verb = Verb($number);)* }
+        const NAMES: &[(u8, &str)] = &[$(($number, $text)),*];
+    };
+}
+verbs!(GET = 1 "get", GETS = 2 "gets", MGET = 3 "mget", SET = 4 "set", ADD = 5 "add",
+    REPLACE = 6 "replace", DELETE = 7 "delete", TOUCH = 8 "touch", GAT = 9 "gat",
+    VERSION = 10 "version", MSET = 11 "mset", CAS = 14 "cas", INCR = 15 "incr", DECR = 16 "decr");
+
+impl Verb {
+    /// Whether it is one of these.
+    pub fn is(self, verbs: &[Verb]) -> bool {
+        verbs.contains(&self)
+    }
+
+    /// Whether the format has it.
+    pub fn is_known(self) -> bool {
+        NAMES.iter().any(|(number, _)| *number == self.0)
+    }
+}
+
+/// An operation's kind: twice its verb's number, and one more where it has no reply.
+pub type Kind = usize;
+/// There are fewer kinds than this.
+pub const KINDS: Kind = 34;
+
+/// The name under which a kind is reported.
+pub fn kind_name(kind: Kind) -> String {
+    let name = NAMES.iter().find(|(number, _)| usize::from(*number) == kind / 2);
+    format!("{}{}", name.expect("a kind").1, if kind % 2 == 1 { "_noreply" } else { "" })
+}
 
 /// One record, with everything that a call needs looked up.
 pub struct Operation {

@@ -6,28 +6,7 @@
 use std::fs;
 
 use crate::generations::{Generations, place};
-pub use crate::operation::Operation;
-
-/// A verb of the tape, by its number there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Verb(pub u8);
-
-macro_rules! verbs {
-    ($($name:ident = $number:literal $text:literal),*) => {
-        impl Verb { $(pub const $name: Verb = Verb($number);)* }
-        const NAMES: &[(u8, &str)] = &[$(($number, $text)),*];
-    };
-}
-verbs!(GET = 1 "get", GETS = 2 "gets", MGET = 3 "mget", SET = 4 "set", ADD = 5 "add",
-    REPLACE = 6 "replace", DELETE = 7 "delete", TOUCH = 8 "touch", GAT = 9 "gat",
-    VERSION = 10 "version", MSET = 11 "mset", CAS = 14 "cas", INCR = 15 "incr", DECR = 16 "decr");
-
-impl Verb {
-    /// Whether it is one of these.
-    pub fn is(self, verbs: &[Verb]) -> bool {
-        verbs.contains(&self)
-    }
-}
+pub use crate::operation::{KINDS, Kind, Operation, Verb, kind_name};
 
 const MAY_BE_QUIET: &[Verb] = &[
     Verb::SET,
@@ -42,17 +21,6 @@ const MAY_BE_QUIET: &[Verb] = &[
 const ON_COUNTERS: &[Verb] = &[Verb::DELETE, Verb::INCR, Verb::DECR, Verb::VERSION];
 const BATCHES: &[Verb] = &[Verb::MGET, Verb::MSET];
 const STEPS: &[Verb] = &[Verb::INCR, Verb::DECR];
-
-/// An operation's kind: twice its verb's number, and one more where it has no reply.
-pub type Kind = usize;
-/// There are fewer kinds than this.
-pub const KINDS: Kind = 34;
-
-/// The name under which a kind is reported.
-pub fn kind_name(kind: Kind) -> String {
-    let name = NAMES.iter().find(|(number, _)| usize::from(*number) == kind / 2);
-    format!("{}{}", name.expect("a kind").1, if kind % 2 == 1 { "_noreply" } else { "" })
-}
 
 const HEADER_BYTES: usize = 184;
 const VERSION: u32 = 2;
@@ -237,7 +205,7 @@ impl Tape {
         let (run, key) =
             (usize::from(u16::from_le_bytes([bytes[2], bytes[3]])), u32_at(bytes, 4) as usize);
         let (length, exptime_s) = (u32_at(bytes, 8), u32_at(bytes, 12));
-        check(NAMES.iter().any(|(number, _)| *number == verb.0), "an unknown verb", at)?;
+        check(verb.is_known(), "an unknown verb", at)?;
         let (quiet, generation) = (flags & 1 == 1, flags >> 1);
         check(!quiet || verb.is(MAY_BE_QUIET), "bad flags", at)?;
         let known = generation == 0 || self.generations.has(generation, verb);
