@@ -6,7 +6,7 @@ import pytest
 
 from cachemark.model.errors import TrialError
 from cachemark.runs.sittings.arm import do_side_by_side, start_side_by_side, starting_threads
-from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length, is_warm
+from cachemark.runs.sittings.warm_up import WarmUpSlice, is_warm, needed_ms
 
 CASES = [
     ("too few slices", [100] * 15, False),
@@ -92,44 +92,27 @@ def test_is_warm(ops: list[int], expected: bool) -> None:
     assert is_warm(played(ops)) is expected
 
 
-TOO_SHORT = [
-    ("one caller waits 100 ms", played([1, 1], 100), 1, "lasted 100 ms", "rounds.slice_ms=400,"),
-    ("so do 64", played([64, 64], 100), 64, "shorter than the operations", "rounds.slice_ms=400,"),
-    (
-        "beside a few fast ones",
-        played([1, 5, 1, 2], 100),
-        1,
-        "lasted 100 ms",
-        "rounds.slice_ms=400,",
-    ),
-    ("no slice is long enough", played([1], 400), 1, "lasted 400 ms", "use --set design=trials"),
-    ("few operations fit", played([0, 2]), 1, "room for 2 operations", "rounds.slice_ms=40,"),
-]
-
-
-@pytest.mark.parametrize(
-    ("slices", "callers", "says", "remedy"),
-    [c[1:] for c in TOO_SHORT],
-    ids=[c[0] for c in TOO_SHORT],
-)
-def test_slices_that_are_too_short_have_a_remedy(
-    slices: list[WarmUpSlice], callers: int, says: str, remedy: str
-) -> None:
-    with pytest.raises(TrialError) as refused:
-        check_length(slices, 20_000, callers)
-    assert says in refused.value.text
-    assert remedy in refused.value.remedy
-
-
 LONG_ENOUGH = [
-    ("the best slices decide", [*played([0, 1], 300), *played([3], 25)], 1),
-    ("a machine that stops is no slow operation", played([200, 200], 100), 64),
-    ("no warm-up", [], 1),
+    ("one caller waits 100 ms", played([1, 1], 100), 1, 400),
+    ("so do 64", played([64, 64], 100), 64, 400),
+    ("beside a few fast ones", played([1, 5, 1, 2], 100), 1, 400),
+    ("few operations fit", played([0, 2]), 1, 40),
+    ("the best slices decide", [*played([0, 1], 300), *played([3], 25)], 1, 0),
+    ("a machine that stops is no slow operation", played([200, 200], 100), 64, 0),
+    ("no warm-up", [], 1, 0),
 ]
 
 
 @pytest.mark.parametrize(
-    ("slices", "callers"), [c[1:] for c in LONG_ENOUGH], ids=[c[0] for c in LONG_ENOUGH]
+    ("slices", "callers", "expected"), [c[1:] for c in LONG_ENOUGH], ids=[c[0] for c in LONG_ENOUGH]
 )
-def test_slices_that_are_long_enough(slices: list[WarmUpSlice], callers: int) -> None:
-    check_length(slices, 20_000, callers)
+def test_slices_are_as_long_as_operations_need(
+    slices: list[WarmUpSlice], callers: int, expected: float
+) -> None:
+    assert needed_ms(slices, 20_000, callers) == expected
+
+
+def test_operations_longer_than_any_slice_have_a_remedy() -> None:
+    with pytest.raises(TrialError, match="lasted 400 ms") as refused:
+        needed_ms(played([1], 400), 20_000, 1)
+    assert refused.value.remedy == "use --set design=trials"

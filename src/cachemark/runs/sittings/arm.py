@@ -18,7 +18,7 @@ from cachemark.model.protocol import Slice
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.sittings.slice_log import SliceLog
-from cachemark.runs.sittings.warm_up import WarmUpSlice, check_length
+from cachemark.runs.sittings.warm_up import WarmUpSlice, needed_ms
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import PREFILL, Endpoints, TrialRun
 
@@ -48,6 +48,7 @@ class SlicedArm(ABC):
         self.log = SliceLog()
         self.warm_up_slices: list[WarmUpSlice] = []
         self.start_ns, self.operation_ns = 0, setting.operation_ns
+        self.needed_ms = 0.0
         self.turn_cost: tuple[int, int] = (0, 0)
 
     @property
@@ -62,9 +63,10 @@ class SlicedArm(ABC):
         return f"{cell.client} · {cell.server}"
 
     def check_length(self, length_us: int, hosts: int = 1) -> None:
-        """Raise TrialError if its operations are too slow for slices of this length."""
+        """Note the length that its slices need. Raises TrialError if it is too slow for any."""
         load = self.setting.load
-        check_length(self.warm_up_slices, length_us, load.processes * load.threads * hosts)
+        callers = load.processes * load.threads * hosts
+        self.needed_ms = needed_ms(self.warm_up_slices, length_us, callers)
 
     def rounds(self, labels: list[str], counted: Slice) -> Rounds:
         """Its part of the sitting, in a set with these labels."""

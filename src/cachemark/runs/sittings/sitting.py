@@ -69,13 +69,14 @@ class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
     def grown(self, arms: Sequence[SlicedArm], hosts: int = 1) -> Slice:
         """A counted slice that is long enough for the operations of all arms, within the limit.
 
-        Many callers need it. Each of `hosts` has the callers of an arm's load.
+        Many callers and slow operations need it. Each of `hosts` has the callers of an arm's load.
         """
         for arm in arms:
             callers = callers_of(arm.setting.load) * hosts
             arm.operation_ns = arm.operation_ns or operation_ns(arm.warm_up_slices, callers)
         longest_ns = max(arm.operation_ns if arm.alive else 0 for arm in arms)
-        return self.counted(max(self.grown_ms, grown_ms(self.rounds, longest_ns)))
+        needed_ms = max(arm.needed_ms if arm.alive else 0 for arm in arms)
+        return self.counted(max(self.grown_ms, needed_ms, grown_ms(self.rounds, longest_ns)))
 
 
 def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:

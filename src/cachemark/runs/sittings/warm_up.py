@@ -20,8 +20,8 @@ _MIN_OPS_PER_SLICE = 3
 # A slice ends with the last operation that began in it. One that lasts this many times
 # too long is shorter than the operations of its client.
 _OVERRUN = 2.0
-# A slice of the length that an error suggests has room for this many operations of each caller.
-_SUGGESTED_OPS = 4
+# A slice that is made longer has room for this many operations of each caller.
+_ROOM_OPS = 4
 _STEP_MS = 10
 
 
@@ -54,34 +54,33 @@ def operation_ns(slices: Sequence[WarmUpSlice], callers: int) -> int:
     return round(callers * median(one.wall_ns / one.ops for one in played))
 
 
-def check_length(slices: Sequence[WarmUpSlice], length_us: int, callers: int) -> None:
-    """Raise TrialError if the operations of a client are too slow for its slices.
+def needed_ms(slices: Sequence[WarmUpSlice], length_us: int, callers: int) -> float:
+    """The length of slices that the operations of a client need; 0: this one will do.
 
     The best slices decide: on a busy machine, a client may get no CPU in most of its first slices.
     Where every slice lasts too long, the typical one decides: it may have a few fast operations.
+    Raises TrialError if slices may not be so long.
     """
     if not slices:
-        return
+        return 0
     most = max(one.ops for one in slices)
     typical = median(one.ops for one in slices)
     shortest_ms = min(one.wall_ns for one in slices) / 1e6
     length_ms = length_us / 1e3
     if shortest_ms > _OVERRUN * length_ms and typical < _MIN_OPS_PER_SLICE * callers:
-        raise TrialError(
-            f"slices of {length_ms:g} ms are shorter than the operations: the shortest slice "
-            f"lasted {shortest_ms:.0f} ms, as it ends with the last operation that began in it",
-            _remedy(shortest_ms),
+        return _room_for(
+            shortest_ms, f"the shortest slice of {length_ms:g} ms lasted {shortest_ms:.0f} ms"
         )
     if most < _MIN_OPS_PER_SLICE:
-        raise TrialError(
-            f"a slice of {length_ms:g} ms has room for {most} operations",
-            _remedy(length_ms / max(1, most)),
+        return _room_for(
+            length_ms / max(1, most), f"a slice of {length_ms:g} ms has room for {most}"
         )
+    return 0
 
 
-def _remedy(operation_ms: float) -> str:
-    """The remedy for operations that last `operation_ms`."""
-    needed_ms = math.ceil(_SUGGESTED_OPS * operation_ms / _STEP_MS) * _STEP_MS
-    if needed_ms > MAX_CLOSED_SLICE_MS:
-        return "use --set design=trials"
-    return f"give --set rounds.slice_ms={needed_ms}, or --set design=trials"
+def _room_for(operation_ms: float, seen: str) -> float:
+    """The length of slices for operations that last `operation_ms`."""
+    length_ms = math.ceil(_ROOM_OPS * operation_ms / _STEP_MS) * _STEP_MS
+    if length_ms > MAX_CLOSED_SLICE_MS:
+        raise TrialError(f"operations are too slow for slices: {seen}", "use --set design=trials")
+    return length_ms
