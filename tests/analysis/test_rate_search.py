@@ -140,6 +140,17 @@ def test_noise_spoils_only_what_it_may_have_made_slow() -> None:
     assert judge_play(met, P99, "auto").meets
 
 
+def test_noise_that_moved_every_percentile_leaves_a_met_objective() -> None:
+    noise = HostNoise(cpus=1, steal_percent=60.0, window_ns=10**9)
+    for rule in ("steal", "send-lag"):
+        slow = at_rate("a", 1000, SLOW, share=0.05, verdict="INVALID", rule=rule)
+        slow = msgspec.structs.replace(slow, noise=noise)
+        assert judge_play(slow, P99, "auto").spoiled_by == "noise"
+    met = at_rate("a", 1000, FAST, verdict="INVALID", rule="steal")
+    assert judge_play(met, P99, "auto").spoiled_by == "invalid"
+    assert judge_play(msgspec.structs.replace(met, noise=noise), P99, "auto").meets
+
+
 def test_the_trials_of_a_run_are_sorted_into_searches() -> None:
     outcomes = [
         closed("a", 2000), closed("b", 3000), at_rate("a", 1000, FAST), at_rate("b", 1500, SLOW),

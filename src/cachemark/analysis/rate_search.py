@@ -171,16 +171,22 @@ def _spoiled_by(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> 
     measure = outcome.measure
     assert measure is not None
     reasons = "; ".join(outcome.reasons)
+    own, load = generator_delay(measure), measuring_load(outcome.load)
+    noises = noise_delays(outcome.noise, measure, load, policy)
     if outcome.verdict == "INVALID":
         rules = {found.rule for found in outcome.findings if found.weight == "INVALID"}
-        return ("generator" if GENERATOR_LAG in rules else "invalid"), reasons
+        others = rules - {delay.rule for delay in noises}
+        if others - {GENERATOR_LAG} or outcome.load.rate is None:
+            return "invalid", reasons
+        if not noises:
+            return "generator", reasons
     if outcome.load.rate is None:
         return "", ""
     missed = any(found.rule == LOAD_MISSED for found in outcome.findings)
     if missed and outcome.generated and generators_were_late(outcome.generated):
         return "generator", reasons
-    own, load = generator_delay(measure), measuring_load(outcome.load)
-    for delay in [*own, *noise_delays(outcome.noise, measure, load, policy)]:
+    # A disturbed machine also makes the client late.
+    for delay in [*noises, *own]:
         if may_have_moved(measure, objective.percent, delay):
             return ("generator" if delay in own else "noise"), delay.text
     least = min_sample_size(objective.percent)

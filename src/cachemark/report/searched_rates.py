@@ -167,8 +167,8 @@ def play_text(play: Play, objective: Objective) -> str:
 
 def _spoiled(play: Play) -> str:
     text = _SPOILED[play.spoiled_by]
-    # The table of all trials has the percentiles that a late client or a disturbance moved.
-    return text if play.spoiled_by in ("generator", "noise") else f"{text}: {play.why}"
+    # The table of all trials has the percentiles that a late client moved.
+    return text if play.spoiled_by == "generator" else f"{text}: {play.why}"
 
 
 def sections(
