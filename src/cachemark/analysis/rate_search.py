@@ -173,14 +173,12 @@ def _spoiled_by(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> 
     reasons = "; ".join(outcome.reasons)
     own, load = generator_delay(measure), measuring_load(outcome.load)
     noises = noise_delays(outcome.noise, measure, load, policy)
-    if outcome.verdict == "INVALID":
-        rules = {found.rule for found in outcome.findings if found.weight == "INVALID"}
-        others = rules - {delay.rule for delay in noises}
-        if others - {GENERATOR_LAG} or outcome.load.rate is None:
-            return "invalid", reasons
-        if not noises:
-            return "generator", reasons
-    if outcome.load.rate is None:
+    rules = {found.rule for found in outcome.findings if found.weight == "INVALID"}
+    closed = outcome.load.rate is None
+    others = rules - {GENERATOR_LAG, *(delay.rule for delay in noises)}
+    if outcome.verdict == "INVALID" and (closed or not noises or others):
+        return ("generator" if GENERATOR_LAG in rules else "invalid"), reasons
+    if closed:
         return "", ""
     missed = any(found.rule == LOAD_MISSED for found in outcome.findings)
     if missed and outcome.generated and generators_were_late(outcome.generated):

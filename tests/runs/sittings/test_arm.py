@@ -113,6 +113,6 @@ def test_slices_are_as_long_as_operations_need(
 
 
 def test_operations_longer_than_any_slice_have_a_remedy() -> None:
-    with pytest.raises(TrialError, match="lasted 400 ms") as refused:
+    with pytest.raises(TrialError, match="takes 400 ms") as refused:
         needed_ms(played([1], 400), 20_000, 1)
     assert refused.value.remedy == "use --set design=trials"

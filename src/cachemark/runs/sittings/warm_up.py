@@ -63,24 +63,13 @@ def needed_ms(slices: Sequence[WarmUpSlice], length_us: int, callers: int) -> fl
     """
     if not slices:
         return 0
-    most = max(one.ops for one in slices)
-    typical = median(one.ops for one in slices)
-    shortest_ms = min(one.wall_ns for one in slices) / 1e6
-    length_ms = length_us / 1e3
+    most, typical = max(one.ops for one in slices), median(one.ops for one in slices)
+    shortest_ms, length_ms = min(one.wall_ns for one in slices) / 1e6, length_us / 1e3
+    operation_ms = length_ms / max(1, most) if most < _MIN_OPS_PER_SLICE else 0.0
     if shortest_ms > _OVERRUN * length_ms and typical < _MIN_OPS_PER_SLICE * callers:
-        return _room_for(
-            shortest_ms, f"the shortest slice of {length_ms:g} ms lasted {shortest_ms:.0f} ms"
-        )
-    if most < _MIN_OPS_PER_SLICE:
-        return _room_for(
-            length_ms / max(1, most), f"a slice of {length_ms:g} ms has room for {most}"
-        )
-    return 0
-
-
-def _room_for(operation_ms: float, seen: str) -> float:
-    """The length of slices for operations that last `operation_ms`."""
-    length_ms = math.ceil(_ROOM_OPS * operation_ms / _STEP_MS) * _STEP_MS
-    if length_ms > MAX_CLOSED_SLICE_MS:
-        raise TrialError(f"operations are too slow for slices: {seen}", "use --set design=trials")
-    return length_ms
+        operation_ms = shortest_ms
+    needed = math.ceil(_ROOM_OPS * operation_ms / _STEP_MS) * _STEP_MS
+    if needed > MAX_CLOSED_SLICE_MS:
+        text = f"an operation takes {operation_ms:.0f} ms, too long for slices"
+        raise TrialError(text, "use --set design=trials")
+    return needed
