@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,20 @@ def _keep_skips(terminalreporter: pytest.TerminalReporter) -> None:
     path = terminalreporter.config.rootpath / ".pytest_cache" / "skips"
     if path.parent.is_dir():
         path.write_text(json.dumps(reasons, indent=0), encoding="utf-8")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect all tests without looking for garbage among them; later, look only among new values.
+
+    Each of the eight processes keeps all modules and tests until it ends.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
