@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from cachemark.cli.front_page import VERBS, front_page
+from cachemark.cli.program import app
 from tests.cli.in_process import Inside
 
 SLOW = {"importlib.metadata", "jinja2", "numpy", "prometheus_client", "rich.progress", "scipy"}
@@ -62,6 +63,18 @@ def test_help_is_as_wide_as_the_terminal(columns: int, monkeypatch: pytest.Monke
     page = front_page()
     assert max(map(len, page.split("\n"))) <= max(columns, len("Usage: cachemark VERB [OPTIONS]"))
     assert all(verb in page for verbs in VERBS.values() for verb in verbs)
+
+
+@pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs])
+def test_help_shows_every_option_that_is_not_hidden(verb: str, inside: Inside) -> None:
+    """An option without any group would have no place in a page."""
+    arguments = app[verb].assemble_argument_collection()
+    named = [one for one in arguments if one.parameter.show is not False and one.names]
+    shown = inside(verb, "--help").stdout
+    assert [
+        one.names for one in named if one.show and not set(one.names) & set(shown.split())
+    ] == []
+    assert [one.names for one in named if one.parameter.group is None] == []
 
 
 def test_help_of_run_shows_25_options_beside_set(inside: Inside) -> None:

@@ -6,9 +6,9 @@ offers nothing.
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 from cyclopts.completion import CompletionContext
 
 from cachemark.analysis.verdict.explanations import explanations
@@ -32,9 +32,9 @@ Offers = Iterable[str | tuple[str, str]]
 Completer = Callable[[CompletionContext], Offers]
 
 
-def repeated(completer: Completer, what: str, group: Group | None = None) -> Parameter:
+def repeated(completer: Completer, what: str, **options: Any) -> Parameter:
     """An option that may be repeated, whose values a shell offers."""
-    return Parameter(completer=completer, group=group, help=f"{what} (may be repeated)")
+    return Parameter(completer=completer, help=f"{what} (may be repeated)", **options)
 
 
 def runs(context: CompletionContext) -> Offers:

@@ -98,7 +98,8 @@ def resilience(
         ),
     ],
     faults: Annotated[
-        tuple[str, ...], completers.repeated(completers.faults, "only these faults")
+        tuple[str, ...],
+        completers.repeated(completers.faults, "only these faults", name=("--fault", "--faults")),
     ] = (),
     lasting: Annotated[str, Parameter(name="--for", help="how long a fault lasts: 30s")] = "",
     profile: Annotated[
