@@ -1,6 +1,6 @@
 """The command line: one file for each verb.
 
-Verbs, and all that is only needed with them, are imported late, so that `--help` is quick.
+It imports verbs, and modules that only they need, late: `--help` stays quick.
 """
 
 import errno
@@ -12,14 +12,14 @@ from cachemark.cli import standard_streams
 from cachemark.cli.exit_status import FAILED, INTERRUPTED, OK, USAGE
 from cachemark.cli.front_page import front_page
 
-# Longer than any error of this program, with the longest path in it.
+# Longer than any message of this program, even with the longest path.
 _MAX_ERROR_LINE = 6000
 _STDOUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a verb and exit with a status of exit_status.py."""
-    # A parent may have left them blocked: then nothing but SIGKILL would end a run.
+    # The parent may have blocked them: then only SIGKILL would end a run.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
     for number in (signal.SIGTERM, signal.SIGHUP):
         # Under nohup SIGHUP is ignored: keep it so. But programs that this one starts inherit no
@@ -54,7 +54,7 @@ def _played(arguments: list[str]) -> object:
 
 
 def _in_words() -> tuple[type[Exception], ...]:
-    """The errors that are no bugs."""
+    """The errors that users can cause, as opposed to bugs."""
     from cyclopts import CycloptsError  # noqa: PLC0415
 
     from cachemark.model.errors import TrialError, UsageError  # noqa: PLC0415
@@ -94,12 +94,12 @@ def _fail(text: str, status: int) -> int:
 
 
 def _shortened(line: str) -> str:
-    """A line of an error. What strangers wrote, such as a name, may have any length."""
+    """A line of an error, cut at a limit: names in it may have any length."""
     return line if len(line) <= _MAX_ERROR_LINE else f"{line[:_MAX_ERROR_LINE]}…"
 
 
 def _system_error_text(error: OSError) -> str:
-    """The text of a failed read or write. Without a file's name it is nearly always stdout's."""
+    """The text of a failed read or write; without a file, of stdout, which nearly always failed."""
     if error.filename is None and error.errno in _STDOUT_ERRORS:
         return f"stdout cannot be written: {error.strerror}"
     return str(error) if error.filename is None else f"{error.filename}: {error.strerror}"

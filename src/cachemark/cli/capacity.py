@@ -22,7 +22,7 @@ from cachemark.report.measured_rates import measured_rates
 from cachemark.runs.storage.store import open_run
 from cachemark.runs.trace_files import planned_fleet, predicted_trace, shown_trace, written_trace
 
-# The page has the curve from this part of the fleet's memory to as many times of it.
+# The page's curve goes from this fraction of the fleet's memory to the same multiple of it.
 _AROUND = 8
 
 
@@ -32,7 +32,7 @@ class _FleetFigures(msgspec.Struct):
 
 
 class TraceCapacity(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the verb tells. What the traffic is, and its curve, are there for a page."""
+    """All figures of the verb. Only a page has the traffic and the curve."""
 
     fleet: msgspec.Raw
     shown: ShownTrace | None = None
@@ -81,7 +81,7 @@ def capacity(
     reading: Annotated[TraceReading | None, Parameter(name="*")] = None,
     out: Annotated[
         Path | None,
-        Parameter(help="a page, .html: with what the traffic is, and the curve of its misses"),
+        Parameter(help="a page (.html) with the traffic and the curve of its misses"),
     ] = None,
     json: Annotated[bool, Parameter(help="print the figures as JSON")] = False,
 ) -> int:
@@ -126,14 +126,14 @@ def _is_address(text: str) -> bool:
 def _record(server: str, duration: str | None, into: Path) -> None:
     """Record a running memcached."""
     if duration is None:
-        raise UsageError(f"{server}: for how long?", "add --duration 60s")
+        raise UsageError(f"{server}: no time to record was named", "add --duration 60s")
     tell = plain_console(stderr=True, soft_wrap=True)
     tell.print(f"recording {server} for {duration}", markup=False, highlight=False)
     written_trace(["record", f"--duration={duration}", f"--out={into}", "--", server])
 
 
 def _with_traffic(told: TraceCapacity, words: list[str], warm_up: str, path: Path) -> TraceCapacity:
-    """With what `trace show` and `predict` say; they do not read tapes."""
+    """Add the results of `trace show` and `predict`, which do not read tapes."""
     figures = msgspec.json.decode(told.fleet, type=_FleetFigures)
     if figures.origin.source == "tape":
         return told

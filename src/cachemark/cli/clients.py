@@ -19,9 +19,9 @@ from cachemark.report.console import print_words
 _NOTES = ("note", "its own default settings", "lacks")
 _SHOWN = ("client", "library", "version", "released", "protocols", "TLS", "login")
 _COLUMNS = (*_SHOWN, "callers", "state")
-# A narrow terminal does without these, in this order; what is left is whole.
+# A narrow terminal drops these columns, in this order; the others stay whole.
 _SPARE = ("library", "callers", "released", "login", "version")
-# Below it, notes are lines below the table.
+# On a narrower terminal, notes are lines below the table.
 _ROOM_FOR_NOTES = 160
 # The width of a column that may be folded.
 _LEAST = 20

@@ -94,13 +94,13 @@ class GateOptions:
 
     @property
     def active(self) -> bool:
-        """Whether the comparison of stored runs has a gate at all."""
+        """Whether a comparison of stored runs has a gate."""
         return self.fail_on_regression or self.fail_on_inconclusive or bool(self.gate)
 
 
 @dataclass(frozen=True)
 class Forms:
-    """Where the comparison is written, and how."""
+    """The files of the comparison, and its format."""
 
     form: Annotated[CompareForm, Parameter(name="--format")] = "table"
     out: Annotated[Path | None, Parameter(help="write to this file")] = None
@@ -138,11 +138,11 @@ def compare(
 
     *Better* and *worse* need p < 0.05 after Holm's correction over the cells of the figure, and an
     estimate beyond the margin and beyond the instrument's own error (the A/A test). *Equal* needs
-    the whole interval within the margin. *Open* is everything else. A margin of 5 % is from 1/1.05
-    to 1.05. Runs in rounds that looked at their data more than once have the stricter level of
-    their looks instead: 98.4 % intervals, and p < 0.0158.
+    the whole interval within the margin. *Open* is everything else. A margin of 5 % reaches from
+    1/1.05 to 1.05. Runs in rounds that looked at their data more than once have the stricter level
+    of their looks instead: 98.4 % intervals, and p < 0.0158.
 
-    The cells of one run are paired by block. Of different runs, each run is one value, because its
+    The cells of one run are paired by block. Between runs, each run is one value, because its
     trials share its state: one run on each side gives a ratio and no answer. Several runs on each
     side have an answer if they were played in turns: then neighbours in time are pairs.
     """
@@ -180,9 +180,9 @@ def _end(compared: ComparisonReport, gating: GateOptions, forms: Forms, text: st
 
 
 def _write(compared: ComparisonReport, forms: Forms, text: str = "") -> int:
-    """Write the comparison where it was asked for; `text` takes the place of the table.
+    """Write the comparison to the named files; `text` replaces the table.
 
-    Without a gate, the exit status is always the same.
+    Returns the exit status, which is OK without a gate.
     """
     width = terminal_width() if forms.out is None else None
     own = text if forms.form == "table" else ""

@@ -21,7 +21,7 @@ from cachemark.report.rounds import run_answers, sitting_seconds
 from cachemark.report.why.document import first_sentences
 from cachemark.runs.play import new_job
 
-# A build is worse if it settles to be worse in one of these, unless --gate names others.
+# A build is worse if one of these figures settles as worse, unless --gate names others.
 _GATED = ("rate", "client-cpu", "server-cpu")
 
 
@@ -36,7 +36,7 @@ class Builds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
-    """Play them; the comparison, and its answers in words, if there are any. Raises UsageError."""
+    """Play both; returns the comparison, and its answers in words, if any. Raises UsageError."""
     experiment = _experiment(builds)
     plan, parties = planned_shown(experiment)
     outcomes = play_shown(new_job(plan, parties, builds.out))
@@ -101,7 +101,7 @@ def _text(found: Answers, compared: ComparisonReport, outcomes: list[Outcome]) -
     lines.append(
         f"Worse, and the estimate is beyond the margin of {margin}: {', '.join(worse)}."
         if worse
-        else f"No regression is shown whose estimate is beyond the margin of {margin}."
+        else f"No figure is shown to be worse with an estimate beyond the margin of {margin}."
     )
     if good := [
         figure_words(of.figure)
@@ -110,7 +110,7 @@ def _text(found: Answers, compared: ComparisonReport, outcomes: list[Outcome]) -
     ]:
         lines.append(f"Not worse by more than {margin}: shown for {', '.join(good)}.")
     if left := [words for words in unsettled if words not in good]:
-        lines.append(f"Not settled, so no proof that the build is as good: {', '.join(left)}.")
+        lines.append(f"Not settled, so the build is not proven to be as good: {', '.join(left)}.")
     return "\n".join([*lines, *compared.notes]) + "\n"
 
 

@@ -70,13 +70,13 @@ def servers(_: CompletionContext) -> Offers:
 
 
 def languages(_: CompletionContext) -> Offers:
-    """The languages whose workers can be built, and what `setup` knows beside them."""
+    """The languages whose workers can be built, and the lists that `setup` knows."""
     folder = shipped_folder("workers", "CACHEMARK_WORKERS")
     return [*sorted(path.parent.name for path in folder.glob("*/setup")), *LISTS]
 
 
 def presets(_: CompletionContext) -> Offers:
-    """The workloads that have a name."""
+    """The names of preset workloads."""
     return list(load_presets(process.binary_path()))
 
 
@@ -133,7 +133,7 @@ def _first(context: CompletionContext) -> str:
 
 
 def _paths(incomplete: str, suffix: str) -> list[str]:
-    """Folders, and files with this suffix, that begin as what is typed."""
+    """Folders, and files with this suffix, whose paths begin with the typed text."""
     head, slash, start = incomplete.rpartition("/")
     folder = Path(head + slash or ".").expanduser()
     found = sorted(folder.glob(f"{start}*"))

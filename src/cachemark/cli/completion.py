@@ -5,8 +5,8 @@ from typing import Literal
 from cachemark.cli.output import print_text
 from cachemark.cli.program import app
 
-# zsh loads the script when a command is completed first, as the function _cachemark. The script of
-# cyclopts only defines its own function. Without a call nothing would ever be offered.
+# zsh loads the script as the function _cachemark at the first completion. The script of cyclopts
+# only defines a function of its own: this part calls it.
 _ZSH_CALL = """
 if [[ $funcstack[1] == _cachemark ]]; then
   _cyclopts_cachemark "$@"

@@ -22,13 +22,13 @@ from cachemark.runs.stage import Display
 _BAR_COLUMNS = 20
 # A narrower terminal has no bar.
 _WIDE_COLUMNS = 100
-# The bar of a sitting moves by such parts: drawing it takes CPU time from what is measured.
+# The bar of a sitting moves in such steps: drawing takes CPU time from the measurement.
 _PART_SHOWN = 0.05
 
 
-# How much a plan plays, on one line.
+# A line that says how much a plan plays.
 ExtentOf = Callable[[Plan], str]
-# About how long the trials take that these outcomes of a plan lack; None if nothing tells it.
+# The estimated time of the plan's trials that have no outcome yet; None if unknown.
 LeftOf = Callable[[Plan, Sequence[Outcome]], float | None]
 # The ranking after some sittings, a line for each question.
 StandingOf = Callable[[list[Outcome]], list[str]]
@@ -50,12 +50,12 @@ def make_display(
         *([BarColumn(bar_width=_BAR_COLUMNS)] if console.width >= _WIDE_COLUMNS else []),
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[rate]}"),
-        # The figures and their units are whole; the name has the room that is left.
+        # Figures and units stay whole; the name has the remaining room.
         TextColumn("{task.fields[what]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
         console=console,
         transient=True,
         expand=True,
-        # Drawing takes CPU time from what is measured.
+        # Drawing takes CPU time from the measurement.
         refresh_per_second=1,
     )
     with progress:
@@ -81,13 +81,13 @@ class _Problems:
         self._seen: dict[str, list[Outcome]] = {}
 
     def first(self, outcome: Outcome) -> bool:
-        """Note a trial with a problem; whether its reason is a new one."""
+        """Note a trial with a problem; returns whether its reason is new."""
         alike = self._seen.setdefault(_kind_of_problem(outcome), [])
         alike.append(outcome)
         return len(alike) == 1
 
     def again(self) -> list[str]:
-        """One line for each reason that came more than once."""
+        """One line for each reason that occurred more than once."""
         return [
             f"{count_of(len(alike), 'trial')} of {count_of(len(cells), 'cell')}: "
             f"{problem_of(alike[0]).removeprefix(name_of(alike[0].trial) + ': ')}"
@@ -97,7 +97,7 @@ class _Problems:
 
 
 def _kind_of_problem(outcome: Outcome) -> str:
-    """The same for problems that differ in ports and figures only."""
+    """A key that is the same for problems that differ only in ports and figures."""
     rules = sorted({one.rule for one in outcome.findings if one.weight == outcome.verdict})
     if rules:
         return f"{outcome.verdict} {', '.join(rules)}"
@@ -108,7 +108,7 @@ def _kind_of_problem(outcome: Outcome) -> str:
 class RemainingTime:
     """The remaining time, estimated from the trials of this session; never above the limit.
 
-    Trials are as long as `left_of` says. Without it, all parts of a run are equally long.
+    `left_of` estimates the remaining trials. Without it, all parts of a run are equally long.
     """
 
     def __init__(self, limit_s: float | None = None, left_of: LeftOf | None = None) -> None:
@@ -123,7 +123,7 @@ class RemainingTime:
         self._playing = 0
 
     def planned(self, plan: Plan) -> None:
-        """The plan is known, or what cannot be played has been taken out of it."""
+        """Take the plan, or the plan without the cells that cannot be played."""
         self._plan = plan
 
     def begins(self, number: int, total: int) -> None:
@@ -187,7 +187,7 @@ class _PrintingDisplay(Display):
         self._problems, self._clock = _Problems(), clock
 
     def repeat_problems(self) -> None:
-        """Print how often each reason came, of those that came more than once."""
+        """Print how often each reason occurred, if more than once."""
         _print_lines(self._console, self._problems.again())
 
     def planned(self, plan: Plan) -> None:
@@ -250,7 +250,7 @@ class LiveDisplay(_PrintingDisplay):
         self._progress.update(self._task, what=what)
 
     def played(self, part: float) -> None:
-        """A row of a square has been played: seldom shown, as showing it costs CPU time."""
+        """A row of a square has been played; shown seldom, because drawing costs CPU time."""
         if self._last_part is None or not 0 <= part - self._last_part < _PART_SHOWN:
             self._last_part = part
             number = self._clock.number
@@ -259,9 +259,9 @@ class LiveDisplay(_PrintingDisplay):
             )
 
     def ends(self, outcome: Outcome) -> None:
-        """A trial has ended: only what went wrong is worth a line that stays.
+        """A trial has ended: only a problem gets a line that stays.
 
-        A short trial ends before its worker tells how it goes, so its own rate is shown meanwhile.
+        A short trial ends before its worker reports progress, so its own rate is shown meanwhile.
         """
         self._clock.ends(outcome)
         self._progress.update(self._task, rate=f"last {rate_of(outcome)}")

@@ -26,7 +26,7 @@ _WARMUP_MS = 1000
 
 @dataclass(frozen=True)
 class DriveOptions(WorkOptions):
-    """The work, and how it is offered."""
+    """The work and its load."""
 
     threads: Annotated[int, Parameter(help="threads of the load generator")] = 1
     connections: Annotated[
@@ -83,8 +83,8 @@ def drive(
 ) -> int:
     """Load one server with the native client, and keep the results as a run.
 
-    It is `cachemark run` with one client, one server and one block, so verdicts and exit statuses
-    are as in `run`, and `report`, `compare`, `history` and `export` read it. `cachemark-engine
+    It is `cachemark run` with one client, one server and one block, so it has the verdicts and exit
+    statuses of `run`, and `report`, `compare`, `history` and `export` read it. `cachemark-engine
     drive` needs no Python, keeps nothing, and shows each second.
     """
     if web:

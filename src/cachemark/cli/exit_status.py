@@ -9,7 +9,7 @@ EXIT_STATUSES: dict[int, str] = {
     INCONCLUSIVE: "compare --fail-on-inconclusive: nothing is worse, but something is not settled",
     INTERRUPTED: "interrupted (Ctrl-C, SIGTERM, SIGHUP); played trials are kept",
 }
-# The meaning of status 1. A verb that is not here fails only where the system does: a full disk.
+# The meaning of status 1. Other verbs fail only if the system does, such as by a full disk.
 FAILURES: dict[str, str] = {
     "run": "a trial failed, nothing was measured, or all measured trials of a cell are INVALID; "
     "with --search: no rate was shown to meet the objective",

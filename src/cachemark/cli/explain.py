@@ -1,4 +1,4 @@
-"""`cachemark explain`: how a figure came about, or what a verdict or a rule means."""
+"""`cachemark explain`: how a figure was computed, or what a verdict or a rule means."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ def explain(
     ] = None,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
-    """Say how a cell's figure came about, or what a verdict (INVALID) or a rule (steal) means."""
+    """Explain how a figure was computed, or what a verdict (INVALID) or a rule (steal) means."""
     if what is not None and (found := _term(what)) is not None:
         print_text(_term_text(what, found))
         return

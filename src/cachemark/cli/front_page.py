@@ -31,7 +31,7 @@ VERBS = {
         "suites": "List the suites",
         "clients": "List the clients, and what each needs to run on this machine",
         "servers": "List the kinds of servers",
-        "trace": "Show what the traffic of a trace is, or convert it to another format",
+        "trace": "Describe the traffic of a trace, or convert it to another format",
         "predict": "Predict from a trace how many reads miss with more or less memory",
         "capacity": "Count the servers that a trace, or a running memcached, needs",
         "export": "Write a run to one file",

@@ -1,4 +1,4 @@
-"""`cachemark run --hosts`: the same as on one machine, with the agents of a hosts file."""
+"""`cachemark run --hosts`: play with the agents of a hosts file."""
 
 import shlex
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from cachemark.runs.storage.store import Run
 
 
 def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
-    """The experiment as it is played over hosts: trial by trial, unless it wants rounds. Pure.
+    """The experiment for several hosts: in trials, unless it asks for rounds. Pure.
 
     Raises UsageError.
     """
     if experiment.placement != Placement():
         raise UsageError(
-            f"{experiment.name}: its placement is of the CPUs of one host",
+            f"{experiment.name}: its placement names the CPUs of one host",
             "with --hosts, write the `cpus` of each host into the hosts file",
         )
     if experiment.awake:
@@ -49,7 +49,7 @@ def for_hosts(experiment: Experiment, hosts: Hosts) -> Experiment:
 
 
 def _check_generators(experiment: Experiment, hosts: Hosts) -> None:
-    """Hosts make the load exactly where it has a measuring client. Raises UsageError."""
+    """Check that hosts have the role load if the load has a measuring client, and only then."""
     for load in experiment.loads:
         if load.measure is not None and not hosts.generators:
             raise UsageError(
@@ -66,7 +66,7 @@ def _check_generators(experiment: Experiment, hosts: Hosts) -> None:
 
 
 def _check_number_of_hosts(experiment: Experiment, hosts: Hosts) -> None:
-    """No load is made by more hosts than there are. Raises UsageError."""
+    """Refuse a load of more hosts than there are. Raises UsageError."""
     for load in experiment.loads:
         found = hosts.makers_of(load)
         if load.hosts and load.hosts > len(found):
@@ -79,7 +79,7 @@ def _check_number_of_hosts(experiment: Experiment, hosts: Hosts) -> None:
 
 
 def for_one_host(experiment: Experiment) -> Experiment:
-    """The experiment as it is played on this host alone. Pure. Raises UsageError."""
+    """The experiment for this host alone. Pure. Raises UsageError."""
     if load := next((load for load in experiment.loads if load.hosts), None):
         raise UsageError(
             f"{experiment.name}: load {load.name!r} says how many hosts make it",
@@ -96,7 +96,7 @@ def play_new(
 
 
 def play_on(run: Run, parties: Parties, file: Path) -> list[Outcome]:
-    """Play what a run over hosts does not hold yet. Raises UsageError for other hosts."""
+    """Play the rest of a run over hosts. Raises UsageError for other hosts."""
 
     def same_hosts(hosts: HostsOfRun) -> Job:
         before = run.header.hosts

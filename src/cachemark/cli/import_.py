@@ -24,7 +24,7 @@ def import_(
     *,
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results"),
 ) -> None:
-    """Import an exported run, after its checksums and all of its contents were checked."""
+    """Check the checksums and all contents of an exported run, then import it."""
     run, new = import_run(file, runs, rehearse)
     trials = f"{len(run.outcomes())} trials in {run.folder}"
     print_text(f"{run.id}: {trials}" if new else f"{run.id}: already exists, {trials}")

@@ -146,10 +146,10 @@ def jmh(
 ) -> int:
     """Run Java clients under JMH, each with a fresh server, and print or write its figures.
 
-    If it is interrupted, the table has the benchmarks that have ended, and so has the file of
-    `--json`, with which `--resume` goes on; if it has all, they are only shown again, such as in
-    another `--format`. The exit status is 1 if a benchmark has no figure. The
-    jar also runs without cachemark:
+    After an interruption, the table and the file of `--json` have the benchmarks that have ended,
+    and `--resume` plays the rest. A file that has all is only shown again, such as in another
+    `--format`. The exit status is 1 if a benchmark has no figure. The jar also runs without
+    cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
     specs = _specs(clients or (_ORIGINAL_CLIENTS if times and times.original else ()))
@@ -179,7 +179,7 @@ def jmh(
 
 
 def _specs(named: Sequence[str]) -> list[ClientSpec]:
-    """The clients, whose jars are here. Raises UsageError."""
+    """The typed clients. Raises UsageError if a jar is missing."""
     if not named:
         raise UsageError("no client was named", "such as java/folsom, java/xmemcached@defaults")
     known = registry(process.binary_path())
@@ -195,7 +195,7 @@ def _play(
     measured: list[JmhMeasurement],
     file: Path | None,
 ) -> None:
-    """Add the measurements of all clients to those that are there, and keep all in the file."""
+    """Add the measurements of all clients to the known ones, and keep all in the file."""
     for spec in specs:
         # Closed at once if the loop ends early: it has a server.
         with closing(each(spec)) as ones:
@@ -209,7 +209,7 @@ def _play(
 def _kept(path: Path | None, specs: Sequence[ClientSpec], settings: JmhSettings) -> Kept:
     """The results in the file of an interrupted run. Raises UsageError."""
     if path is None:
-        raise UsageError("--resume: no file was named", "say --json FILE, as in the first run")
+        raise UsageError("--resume: no file was named", "add --json FILE, as in the first run")
     try:
         document = path.read_bytes()
     except OSError as error:

@@ -20,9 +20,9 @@ _REMEDY = (
 def lengthen(stored: Run, options: RunOptions) -> None:
     """Store the typed length in the run's header. Raises UsageError.
 
-    A run that was to look once, at its end, has several looks from then on, so each of them has the
-    stricter level; beyond the last declared look, it is stricter still. More blocks of a search are
-    more searches of each cell.
+    A run with one planned look, at its end, then has several, so each has the stricter level; looks
+    beyond the last planned one are stricter still. More blocks of a search are more searches of
+    each cell.
     """
     if not options.are_given:
         return
@@ -67,7 +67,7 @@ def _with_blocks(stored: Run, planned: Experiment, blocks: int | None) -> Experi
     audit = stored.audit()
     if audit is not None and audit.skipped:
         raise UsageError(
-            f"{stored.id} has cells that cannot be played here, whose numbers follow its blocks",
+            f"{stored.id} has cells that cannot be played here, numbered behind its blocks",
             "start a new run without these cells, with more --blocks",
         )
     if planned.search:

@@ -37,7 +37,7 @@ _FIGURES = {
     "server_cpu_us": "server-cpu",
     "server_rss": "server-rss",
 }
-# This many surely fit into a line.
+# This many fit into any line.
 _PLACES_IN_A_LINE = 6
 RankOf = Callable[[list[Outcome]], QuestionStandings]
 
@@ -46,7 +46,7 @@ RankOf = Callable[[list[Outcome]], QuestionStandings]
 def logged(display: AbstractContextManager[Display], run: Run, rank: RankOf) -> Generator[Display]:
     """A display that shows what `display` shows, and writes it as events of the run.
 
-    It is to be entered with the run's lock.
+    Enter it with the run's lock.
     """
     log = EventLog(run.folder)
     with display as shown:

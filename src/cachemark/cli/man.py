@@ -89,7 +89,7 @@ def _meaning(entry: HelpEntry) -> str:
 
 
 def _plain(value: Any) -> str:
-    """The text of what rich can print."""
+    """The plain text of a rich object."""
     file = io.StringIO()
     Console(file=file, width=_COLUMNS).print(value or "", markup=False, highlight=False)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).strip()
@@ -100,6 +100,6 @@ def _paragraphs(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text in which roff finds no request, no escape, and no hyphen where a minus is meant."""
+    """Text without requests and escapes of roff, and with minus signs instead of hyphens."""
     lines = text.replace("\\", "\\e").replace("-", "\\-").split("\n")
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines)

@@ -54,9 +54,9 @@ def memory(
 ) -> int:
     """Fill servers until they evict, and compare the stored bytes with the memory used.
 
-    With --items: find the memory that these items need, and store them all to see that they fit
-    them. With --hit-ratio too: find the least memory with this hit ratio, where gets that
-    miss store their keys. The exit status is 1 if a server could not be filled.
+    With --items: find the memory that these items need, and store all of them as a check. With
+    --hit-ratio too: find the least memory with this hit ratio, where gets that miss store their
+    keys. The exit status is 1 if a server could not be filled.
     """
     specs = [parse_spec(text) for text in (server, *more)]
     if hit_ratio is not None:
@@ -81,7 +81,7 @@ def memory(
 def _tell(
     found: Sequence[Fill | MemoryNeed | MemoryForHits], parts: list[DocumentPart], *, json: bool
 ) -> int:
-    """Print what was found; the exit status."""
+    """Print the findings; returns the exit status."""
     if json:
         print_text(json_text(found))
     else:

@@ -29,7 +29,7 @@ def new(
     options: Annotated[RunOptions | None, Parameter(name="*")] = None,
     force: Annotated[bool, Parameter(help="replace the file if it exists")] = False,
 ) -> None:
-    """Write an experiment file with comments. On a terminal it asks for what no option says.
+    """Write an experiment file with comments. On a terminal it asks for all that no option names.
 
     `cachemark run FILE` plays it. docs/experiment.md has every setting.
     """
@@ -42,7 +42,7 @@ def new(
         options = answered(_ask)
     with named_by_path(RunOptions.names()):
         text = experiment_text(_experiment(file, options.overrides()))
-    # The file must be readable: an error here would be an error of ours.
+    # An unreadable file would be a bug of this verb.
     parse(text, str(file))
     write_out(file, text)
     print_text(f"{file} is written; see what it plays: cachemark run {file} --dry-run")

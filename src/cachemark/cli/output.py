@@ -17,7 +17,7 @@ from cachemark.report.console import plain_console, print_words
 
 # Piped output is for programs and for reading later: no row of a table is folded.
 _PIPED_COLUMNS = 240
-# A terminal, or COLUMNS, of fewer columns is ignored: tables would have a letter on each line.
+# Fewer columns, of a terminal or in COLUMNS, are ignored: tables would have a letter on a line.
 _MIN_COLUMNS = 20
 _PROGRESS_S = 5.0
 

@@ -79,7 +79,7 @@ def apply(
 ) -> Experiment:
     """The experiment with the command line's changes. Raises UsageError.
 
-    `in_process` tells of a client whether it is a cache inside the worker's own process. `engine`
+    `in_process` says whether a client is a cache inside the worker's own process. `engine`
     reads the options of the work.
     """
     typed, preset = typed_work(overrides, engine)
@@ -133,7 +133,7 @@ def _rounds(experiment: Experiment, overrides: Overrides) -> RoundsTiming:
 
 
 def _blocks(experiment: Experiment, overrides: Overrides) -> dict[str, int | None]:
-    """The typed number of blocks; where trials are replayed, as many of them shall be valid."""
+    """The typed number of blocks, and of valid trials where trials are replayed."""
     blocks, until_valid = overrides.blocks, overrides.until_valid
     replaced(experiment, until_valid=until_valid)  # its error names the typed option
     return {
@@ -264,11 +264,11 @@ def _loads(
     )
     if not overrides.threads:
         return [base]
-    # Loads that differ in nothing but their threads become one; the others keep their names apart.
+    # Loads that differ only in their threads become one; the names of the others stay distinct.
     alike = [load for load in all_loads if _without_threads(load) == _without_threads(old)]
     stem = re.sub(r"-?[0-9]+-threads$", "", _renamed_wire(alike[0], overrides.wire))
     prefix = f"{stem}-" if stem and len(alike) < len(all_loads) else ""
-    # The count first: a name made of a wrong one would be refused in its stead.
+    # The count first: else the error would name the load's name, which is made of it.
     counted = [replaced(base, threads=threads) for threads in overrides.threads]
     return [replaced(load, name=f"{prefix}{load.threads}-threads") for load in counted]
 

@@ -40,7 +40,7 @@ def planned_shown(experiment: Experiment) -> tuple[Plan, Parties]:
 
 
 def play_shown(job: Job) -> list[Outcome]:
-    """Play what a run does not hold yet, and show how it goes. Returns all of its outcomes."""
+    """Play the rest of a run, and show its progress. Returns all of its outcomes."""
     run, experiment = job.run, job.plan.experiment
     known: dict[int, QuestionStandings] = {}
 
@@ -92,7 +92,7 @@ def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
     """1 if a trial failed, nothing was measured, or all measured trials of a cell are INVALID.
 
     A trial that was replayed counts as its last replay.
-    Of a search: if no rate was found for some cell. A rate that is too high may well be INVALID.
+    For a search: 1 if a cell has no rate. Trials of too high rates may be INVALID.
     """
     if experiment.search:
         begun = searches(outcomes, experiment)
@@ -107,7 +107,7 @@ def exit_status(outcomes: list[Outcome], experiment: Experiment) -> int:
 
 
 def _place(search: Search) -> tuple[int, Cell]:
-    """Where a search belongs: one with more threads continues another."""
+    """The cell of a search, without its threads: one with more threads continues another."""
     return search.block, search.after or search.cell
 
 

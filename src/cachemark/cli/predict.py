@@ -83,7 +83,7 @@ def predict(
     memcached is simulated with expiry, slab classes, HOT, WARM and COLD, and pages that move; the
     embedded server by its own store; LRU is a reference. If only a part of the keys is followed,
     each figure has its standard error. A snapshot has no reads to count: it tells for how long
-    memory lies unread. docs/size-a-fleet.md says what is assumed.
+    memory lies unread. docs/size-a-fleet.md lists the assumptions.
     """
     words = (reading or TraceReading()).words
     asked = [f"--policies={policies}", f"--sample={sample}", f"--warm-up={warm_up!r}"]

@@ -28,7 +28,7 @@ def record(
     ] = None,
     size: Annotated[
         str | None,
-        Parameter(help="end when so much of the log or of the capture was read, such as 1g"),
+        Parameter(help="end after this much of the log or of the capture, such as 1g"),
     ] = None,
     port: Annotated[
         str | None, Parameter(help="the servers' ports in a capture: 11211,11212; default: 11211")
@@ -42,14 +42,14 @@ def record(
     plain_keys: Annotated[
         bool, Parameter(help="write keys as they are, instead of an irreversible hash")
     ] = False,
-    json: Annotated[bool, Parameter(help="print what was recorded as JSON")] = False,
+    json: Annotated[bool, Parameter(help="print the result as JSON")] = False,
 ) -> None:
     """Record the traffic of a running memcached, by its `watch`, as a trace for --trace.
 
     Nothing is installed, no client notices. It ends after --duration, --requests or --size, or with
-    Ctrl-C. Values are never recorded, and keys only as a hash. It prints what was lost, and the
-    server's own counters beside what was recorded. Packets show more, such as hits and misses:
-    `tcpdump -i any -s 400 -w - port 11211 | cachemark record - --out day.trace`.
+    Ctrl-C. Values are never recorded, and keys only as a hash. It prints the lost part, and the
+    server's own counters beside the recorded operations. Packets show more, such as hits and
+    misses: `tcpdump -i any -s 400 -w - port 11211 | cachemark record - --out day.trace`.
     docs/replay-a-trace.md compares the two. A snapshot needs no traffic: `predict` reads it, too.
     """
     arguments = ["record", f"--out={out}", f"--sample={sample}"]

@@ -27,7 +27,7 @@ _MIN_PIXELS, _MAX_PIXELS = 200, 8000
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """How pictures look."""
+    """Settings of pictures."""
 
     title: Annotated[
         str, Parameter(help="pictures: a title of your own, instead of the run's question")

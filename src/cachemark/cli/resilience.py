@@ -75,7 +75,7 @@ class ResilienceStorage:
 
 @dataclass(frozen=True)
 class Playing:
-    """How the cells are played."""
+    """Options of playing."""
 
     jobs: Annotated[
         int,
@@ -131,7 +131,7 @@ def resilience(
     if storage.resume is not None:
         others = (clients, faults, lasting, profile, quick, storage.name)
         if any(others) or sittings is not None:
-            raise UsageError("--resume plays what the run was made with", _RESUMED)
+            raise UsageError("--resume plays with the options of the run's start", _RESUMED)
         return _play_and_show(_stopped(storage), known, playing, json=json)
     plan = ResiliencePlan(
         clients=_clients(clients, known, quick=quick),
@@ -209,9 +209,9 @@ def _unplayed(rows: list[MatrixRow]) -> list[str]:
 
 
 def _write_pages(run: ResilienceRun, rows: list[MatrixRow], jobs: int) -> Path:
-    """Write the pages and exports of a run; where the first page is.
+    """Write the pages and exports of a run; returns the path of the first page.
 
-    `jobs` is how many cells were played side by side at most.
+    `jobs`: the most cells that were played side by side.
     """
     faults = chosen_faults(run.header.plan.faults, quick=False)
     folder = run.folder / "report"

@@ -107,7 +107,7 @@ def run(
 
 
 def _warn_of_rounds(planned: Experiment, typed: Overrides) -> None:
-    """Warn of each typed option that says how rounds are played, if none are."""
+    """Warn of each typed option of rounds if the run plays none."""
     values = {
         "--set rounds.slice_ms": typed.slice_ms,
         "--set rounds.until": typed.until,
@@ -150,7 +150,7 @@ def _experiment(name: str | None, overrides: Overrides, hosts: Path | None) -> E
 
 
 def play_and_show(job: Job, *, details: bool, web: bool = False) -> int:
-    """Play what a run does not hold yet, print its answers, and return the exit status."""
+    """Play the rest of a run, print its answers, and return the exit status."""
     with pages_of(job.run) if web else nullcontext():
         outcomes = play_shown(job)
     return _show(job.run, outcomes, details=details)
@@ -195,12 +195,12 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
     lines = "\n".join(f"  {program}" for program in programs)
     text = f"{found.id} was imported, and would run, read or contact:\n{lines}"
     if not trusted:
-        raise UsageError(text, "if you trust whoever made it: --trust-commands")
+        raise UsageError(text, "if you trust its author: --trust-commands")
     print_words(plain_console(stderr=True), text)
 
 
 def _print_plan(plan: Plan, parties: Parties, *, details: bool) -> int:
-    """How much it plays, and a line for each cell; with `details`, for each trial in its order."""
+    """Print how much it plays, and a line for each cell, or with `details` for each trial."""
     line = f"{plan.experiment.name}: {extent(plan, tapes_of_traces(plan, parties))}"
     print_words(plain_console(stderr=True), line)
     if details:

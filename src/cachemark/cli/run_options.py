@@ -75,7 +75,7 @@ class RunOptions:
     measure_ms: Annotated[
         int | None, _work("length of the measured window of each trial, in ms")
     ] = None
-    # Words of `drive`: whoever types them here is understood, and the help has one way for each.
+    # Options of `drive`, understood here too; the help has one way for each.
     duration: Annotated[str | None, Parameter(group=_WORK, show=False)] = None
     connections: Annotated[int | None, Parameter(group=_WORK, show=False)] = None
     depth: Annotated[int | None, Parameter(group=_WORK, show=False)] = None
@@ -96,7 +96,7 @@ class RunOptions:
 
     @property
     def are_given(self) -> bool:
-        """Whether there is any."""
+        """Whether any option is given."""
         return self != RunOptions()
 
     def overrides(self) -> Overrides:

@@ -32,10 +32,10 @@ def setup(
     """Build the workers of all languages, or of some, each inside its own folder.
 
     If a toolchain is missing, it prints how to install it, and continues with the next language.
-    Two names are no languages, but lists of software that you get from its authors, with what is
-    here and how to get the rest: `peers`, the other load generators of `cachemark fidelity --tool`;
-    and `originals`, the servers and libraries of the five original benchmarks. The exit status is 1
-    if a build failed, or if a named language is missing.
+    Two names list software that you get from its authors: `peers`, the other load generators of
+    `cachemark fidelity --tool`; and `originals`, the servers and libraries of the five original
+    benchmarks. A list says what is here, and how to get the rest. The exit status is 1 if a build
+    failed, or if a named language is missing.
     """
     console = plain_console(soft_wrap=True)
     lists = [name for name in setup_lists.LISTS if name in languages]
@@ -63,7 +63,7 @@ def setup(
 
 
 def _build(console: Console, folders: list[WorkerFolder], *, install: bool) -> list[SetupResult]:
-    """Build, and show each result; one whose packages are installed next is not shown yet."""
+    """Build, and show each result, except languages whose packages are installed next."""
     results: list[SetupResult] = []
     for result in build_all(folders):
         results.append(result)

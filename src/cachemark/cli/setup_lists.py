@@ -1,4 +1,4 @@
-"""Software that users get from its authors: what `cachemark setup` says of it, line by line."""
+"""Software that users get from its authors: the lines of `cachemark setup` about it."""
 
 from collections.abc import Iterator
 
@@ -47,7 +47,7 @@ LISTS = {PEERS_LIST: _peers, ORIGINALS_LIST: _originals}
 
 
 def packages(name: str) -> list[str]:
-    """Debian's packages of what is missing of a list."""
+    """Debian's packages for the missing software of a list."""
     tools = TOOLS.values() if name == PEERS_LIST else ()
     return [tool.package for tool in tools if tool.package and not tool.program()]
 

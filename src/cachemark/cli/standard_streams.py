@@ -1,7 +1,6 @@
 """Standard streams that are closed, full, or cannot show every character: never a traceback.
 
-What is written to stderr tells people how far the work is, or why it failed. If it cannot be
-written, the work goes on.
+Messages on stderr report progress and failures. If they cannot be written, the work goes on.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, TextIO, cast
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-# How a missing stdin, stdout or stderr is opened. Whatever writes to stdout must notice that it was
-# closed, so it is opened for reading. For messages about that there is no place.
+# The modes in which a missing stdin, stdout or stderr is opened. Stdout is opened for reading, so
+# that every writer notices that it was closed. Messages for a closed stderr are lost.
 _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
 
 
@@ -31,7 +30,7 @@ class _Lossy(io.FileIO):
 
 
 def prepare() -> None:
-    """Open what the caller closed, and let characters that the encoding lacks become `?`.
+    """Open the streams that the caller closed; `?` replaces characters that the encoding lacks.
 
     Otherwise the next file that is opened would become stdin, stdout or stderr.
     """
@@ -50,7 +49,7 @@ def prepare() -> None:
 
 
 def _lossy(stderr: TextIO | None) -> TextIO:
-    """Stderr with its encoding, that never fails. `stderr` is None if it was closed."""
+    """A stderr that never fails, with the same encoding. `stderr` is None if it was closed."""
     encoding = stderr.encoding if stderr else None
     buffer = io.BufferedWriter(_Lossy(2, "w", closefd=False))
     return io.TextIOWrapper(buffer, encoding=encoding, line_buffering=True)

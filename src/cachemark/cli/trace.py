@@ -34,7 +34,7 @@ class TraceReading:
 
     @property
     def words(self) -> list[str]:
-        """The engine's words for it."""
+        """The engine's arguments."""
         words = [f"--trace-format={self.trace_format}"] if self.trace_format else []
         return words + ([f"--columns={self.trace_columns}"] if self.trace_columns else [])
 
@@ -76,12 +76,12 @@ def trace(
     ] = None,
     json: Annotated[bool, Parameter(help="print the figures as JSON")] = False,
 ) -> int:
-    """Write a trace of any format in cachemark's own, or as CSV; or show what the traffic is.
+    """Write a trace of any format in cachemark's own, or as CSV; or describe its traffic.
 
     `show` prints the mix, sizes, expiry times, keys, working set, popularity, bursts and new keys;
     OUT is a page with pictures of them. `fit` writes an experiment with the same mix, sizes, expiry
     times, popularity and bursts, and prints how far the two are apart. cachemark's own format is
-    compact, and keeps what is known besides the operations: docs/trace-format.md.
+    compact, and keeps facts besides the operations: docs/trace-format.md.
     """
     words = ["trace", action, *(reading or TraceReading()).words]
     if action != "convert" and conversion not in (None, Conversion()):

@@ -18,7 +18,7 @@ MIN_WINDOW_MS = 1000
 def typed_workloads(
     workloads: Sequence[Workload], typed: WorkSettings, preset: WorkSettings | None
 ) -> list[Workload]:
-    """The workloads with the typed settings. What then plays the same work becomes one."""
+    """The workloads with the typed settings. Workloads that then play the same work become one."""
     variants = [with_settings(workload, typed, preset) for workload in workloads]
     if not typed.changes_work:
         return variants

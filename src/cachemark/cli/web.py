@@ -50,8 +50,8 @@ def web(
 ) -> None:
     """Serve pages of all runs: search, reports, histories, comparisons, new runs, export, import.
 
-    Only this machine can open them, unless --host names another address. Whoever opens them from
-    elsewhere needs the token that is printed.
+    Only this machine can open them, unless --host names another address. Visitors from elsewhere
+    need the printed token.
     """
     check_packages()
     if drive and sys.stdin.isatty():
@@ -86,7 +86,7 @@ def web(
 
 
 def _announce(address: str, settings: WebSettings) -> None:
-    """Print where the pages are, and what opens them."""
+    """Print the address of the pages, and the token that opens them."""
     lines = [f"{settings.root} is shown at {address}/; it ends with Ctrl-C"]
     if settings.drive:
         lines.append(f"the drive is shown at {address}/drive")
@@ -105,7 +105,7 @@ def check_packages() -> None:
 
 
 _START_MS = 60_000
-# Viewers are still told how the run ended.
+# Viewers still learn how the run ended.
 _GRACE_S = 5.0
 _ADDRESS = re.compile(rb" is shown at (\S+)/; it ends")
 
@@ -131,7 +131,7 @@ def pages_of(run: Run) -> Generator[None]:
 
 
 def _address(child: process.Child) -> str:
-    """Where the server listens. Raises UsageError if it does not start."""
+    """The server's address. Raises UsageError if it does not start."""
     stdout = child.popen.stdout
     assert stdout is not None
     poll = select.poll()

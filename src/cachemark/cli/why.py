@@ -50,7 +50,7 @@ WhyForm = Literal["table", "markdown", "json"]
 
 @dataclass(frozen=True)
 class Against:
-    """What is compared, if not clients of today with each other."""
+    """Comparisons other than today's clients with each other."""
 
     server: Annotated[
         tuple[str, ...],

@@ -115,7 +115,7 @@ def test_a_load_is_made_by_hosts_that_are_there(tmp_path: Path) -> None:
     ("setting", "text"),
     [
         ({"awake": True}, "keeps the CPUs of one host awake"),
-        ({"placement": Placement(server="0")}, "its placement is of the CPUs of one host"),
+        ({"placement": Placement(server="0")}, "its placement names the CPUs of one host"),
     ],
 )
 def test_what_belongs_to_one_host_is_refused(
