@@ -135,6 +135,22 @@ def test_only_the_given_certificates_are_trusted(
     assert (code, "the file contains no certificate" in said) == (2, True), said
 
 
+def test_a_trusted_certificate_serves_though_it_is_of_a_ca(
+    memcached: Start, tmp_path: Path
+) -> None:
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+    names = ("-subj", "/CN=own", "-addext", "subjectAltName=IP:127.0.0.1")
+    openssl(tmp_path, "req", "-x509", *kind, *names, "-keyout", "own.key", "-out", "own.pem")
+    own = tmp_path / "own.pem"
+    _, address = memcached("-Z", "-o", f"ssl_chain_cert={own},ssl_key={tmp_path / 'own.key'}")
+    code, _, said = drive(address, "--tls", str(own))
+    assert code == 0, said
+    code, _, said = drive(address, "--tls", str(own), "--tls-name", "elsewhere.example")
+    assert (code, "NotValidForName" in said or "not valid for name" in said) == (2, True), said
+    code, _, said = drive(address, "--tls", str(authority(tmp_path, "stranger")))
+    assert (code, "certificate" in said) == (2, True), said
+
+
 @pytest.mark.parametrize("wire", ["text", "meta"])
 def test_the_text_protocol_logs_in_with_name_and_password(
     memcached: Start, users: list[str], tmp_path: Path, wire: str

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 
 /// How a client encrypts, as its user says it.
 #[derive(Clone, Debug, Default)]
@@ -38,12 +42,8 @@ impl TlsTrust {
     /// Read the files. Certificates of servers must be signed by a trusted one and have the right name,
     /// unless the trust is `unverified`: that is for servers on the user's own machine.
     pub fn read(files: &TlsFiles) -> Result<TlsTrust, String> {
-        let verified = if files.trust == "unverified" {
-            let verifier = Arc::new(AcceptAnyCertificate(Arc::new(ring::default_provider())));
-            builder()?.dangerous().with_custom_certificate_verifier(verifier)
-        } else {
-            builder()?.with_root_certificates(roots(Path::new(&files.trust))?)
-        };
+        let verifier = Arc::new(Verifier::read(&files.trust)?);
+        let verified = builder()?.dangerous().with_custom_certificate_verifier(verifier);
         let config = match &files.client {
             None => verified.with_no_client_auth(),
             Some((certificate, key)) => {
@@ -58,14 +58,6 @@ impl TlsTrust {
         let name = name.map_err(|error| format!("{:?}: {error}", files.name.as_deref()))?;
         Ok(TlsTrust { config: Arc::new(config), name })
     }
-}
-
-fn roots(file: &Path) -> Result<RootCertStore, String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(file)? {
-        roots.add(certificate).map_err(|error| named(file, &error))?;
-    }
-    Ok(roots)
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -85,20 +77,59 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
         .map_err(|error| error.to_string())
 }
 
-/// Accepts every certificate. It still checks that the server holds the certificate's key.
-#[derive(Debug)]
-struct AcceptAnyCertificate(Arc<CryptoProvider>);
+/// Whether an error of rustls is that a server uses the certificate of a CA.
+pub(crate) fn is_ca_of_server(why: &CertificateError) -> bool {
+    format!("{why:?}").contains("CaUsedAsEndEntity")
+}
 
-impl ServerCertVerifier for AcceptAnyCertificate {
+/// Accepts what the usual rules accept, and a certificate that is itself in the trusted file; without
+/// rules, every certificate. It always checks that the server holds the certificate's key.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    rules: Option<Arc<WebPkiServerVerifier>>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl Verifier {
+    fn read(trust: &str) -> Result<Verifier, String> {
+        let provider = Arc::new(ring::default_provider());
+        if trust == "unverified" {
+            return Ok(Verifier { provider, rules: None, trusted: Vec::new() });
+        }
+        let file = Path::new(trust);
+        let trusted = certificates(file)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &trusted {
+            roots.add(certificate.clone()).map_err(|error| named(file, &error))?;
+        }
+        let rules =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let rules = rules.build().map_err(|error| named(file, &error))?;
+        Ok(Verifier { provider, rules: Some(rules), trusted })
+    }
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
+        let Some(rules) = &self.rules else { return Ok(ServerCertVerified::assertion()) };
+        match rules.verify_server_cert(certificate, between, name, ocsp, now) {
+            // `openssl req -x509` makes such a certificate; its dates have been verified.
+            Err(rustls::Error::InvalidCertificate(why))
+                if is_ca_of_server(&why) && self.trusted.contains(certificate) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
     }
 
     fn verify_tls12_signature(
@@ -107,7 +138,7 @@ impl ServerCertVerifier for AcceptAnyCertificate {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.0.signature_verification_algorithms;
+        let known = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, certificate, signed, known)
     }
 
@@ -117,11 +148,11 @@ impl ServerCertVerifier for AcceptAnyCertificate {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.0.signature_verification_algorithms;
+        let known = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, certificate, signed, known)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -11,7 +11,7 @@ use rustls::{CertificateError, ClientConnection};
 use super::login::authenticate;
 use super::stream::Stream;
 use super::traits::Transport;
-use crate::options::{Address, ConnectionOptions, HostPort, TlsTrust};
+use crate::options::{Address, ConnectionOptions, HostPort, TlsTrust, is_ca_of_server};
 
 /// A TLS connection.
 pub struct TlsStream {
@@ -136,11 +136,9 @@ fn handshake_error(error: io::Error) -> io::Error {
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
             "the server's certificate is not signed by a trusted certificate"
         }
-        Some(rustls::Error::InvalidCertificate(why))
-            if format!("{why:?}").contains("CaUsedAsEndEntity") =>
-        {
-            "the server uses the certificate of a CA: create one with CA:FALSE, or use \
-             `unverified`"
+        Some(rustls::Error::InvalidCertificate(why)) if is_ca_of_server(why) => {
+            "the server uses the certificate of a CA: trust this very certificate, or create one \
+             with CA:FALSE"
         }
         _ => return error,
     };
