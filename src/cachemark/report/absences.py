@@ -53,8 +53,8 @@ def _missing(cell: Cell, reasons: dict[Cell, str], cells: Sequence[Cell]) -> str
     reason = reasons[cell]
     on_server = [other for other in cells if other.server == cell.server]
     elsewhere = [other for other in cells if other.server != cell.server]
-    # A reason that all clients have on a server, and that they do not have everywhere, or that
-    # names the server.
+    # The server is missing if the reason names it, or if all of its clients have this reason, and
+    # not everywhere.
     several = len({other.client for other in on_server}) > 1
     differs = any(reasons.get(other) != reason for other in elsewhere)
     named = reason.startswith(f"{cell.server} ")

@@ -47,7 +47,7 @@ def render(report: Report, width: int | None) -> str:
     ]:
         print_words(console, line, wrapped=True)
     if command := compare_command(report):
-        # On a line of its own: a terminal that is too narrow for it breaks no word of it.
+        # On a line of its own, so that a narrow terminal does not break the command.
         print_words(console, f"Compare two of them:\n  {command}")
     replays = replay_lines(report.header.experiment, report.trials)
     for line in [*replays, *_left_out(report), *_remedies(report)]:
@@ -89,7 +89,7 @@ def _remedies(report: Report) -> list[str]:
         return []
     line = f"{report.valid_trials} trials are valid."
     if "OVERLOAD" in played:
-        line += " A lower --rate is not too much for the server."
+        line += " A lower --rate does not overload the server."
     if "INVALID" in played and report.header.experiment.noise != "note":
         line += (
             " Where noise is the reason and the machine cannot be quieter: --set noise=note keeps "

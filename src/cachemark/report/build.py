@@ -1,4 +1,4 @@
-"""Outcomes → report: who is fastest in each group, what could not run, what it ran on."""
+"""Outcomes → report: the ranking of each group, the cells that could not run, the machine."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def build(
     calibrations: Sequence[Calibration] = (),
     own_settings: Mapping[str, str] | None = None,
 ) -> Report:
-    """The report of a run; `audit` is what was looked at before its trials.
+    """The report of a run; `audit` has the checks before its trials.
 
     `calibrations` are those kept beside it. `own_settings` says how the own settings of each
     library differ, by client id.
@@ -127,7 +127,7 @@ def _grid_notes(
 def _sentences(
     answers: Answers, groups: list[Group], outcomes: Sequence[Outcome], experiment: Experiment
 ) -> list[str]:
-    """The answers in words, and what there is to say of groups that ask no question."""
+    """The answers in words, and a sentence about each group without a question."""
     alone = [
         alone_text(group)
         for group in groups
@@ -263,7 +263,7 @@ def _rates_without_timeline(outcomes: Sequence[Outcome]) -> list[str]:
     )
     if not clients:
         return []
-    return [f"The rate is up to the last reply, for want of a timeline: {', '.join(clients)}."]
+    return [f"Without a timeline, the rate ends with the last reply: {', '.join(clients)}."]
 
 
 def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
@@ -274,7 +274,7 @@ def _unplayed(experiment: Experiment, outcomes: Sequence[Outcome]) -> list[str]:
     left_out = unsupported | given_up(outcomes)
     planned = trial_count(experiment) - len(left_out) * experiment.blocks
     counted = [outcome for outcome in outcomes if outcome.trial.cell not in left_out]
-    # A replay is no trial more.
+    # A replay does not count as another trial.
     played = len({(outcome.trial.block, outcome.trial.cell) for outcome in counted})
     if played >= planned:
         return []

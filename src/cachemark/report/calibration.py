@@ -64,7 +64,7 @@ def _close(experiment: Experiment, latest: Iterable[Calibration]) -> list[str]:
     ]
 
 
-# Above this part of the fastest client the loop would tell in the comparison.
+# A loop above this part of the fastest client's time would distort the comparison.
 _LIMIT_PERCENT = 5.0
 
 

@@ -28,8 +28,8 @@ from cachemark.report.model import Section
 TITLE = "What the defaults differ in"
 _UNKNOWN = "–"
 _RATIO_NOTE = (
-    "Of common: the figure with the library's own settings, relative to that with the settings "
-    "that all clients share. Each interval is that of its own pair, without a correction for the "
+    "Of common: the figure with the library's own settings ÷ the figure with the settings "
+    "that all clients share. Each interval belongs to its own pair, without a correction for the "
     "number of rows."
 )
 _RATIO_HEADING = {"rate": "of common", "p99": "p99 of common"}
@@ -114,7 +114,7 @@ def _section(place: tuple[str, str, str], rows: Sequence[_Row], experiment: Expe
         rows=[[row[number] or _UNKNOWN for number in shown] for row in cells],
         notes=[
             *map(_settings_line, known),
-            *(["Options of a client take the place of its own settings."] if options else []),
+            *(["Options of a client replace its own settings."] if options else []),
             *([_RATIO_NOTE] if "over" in (columns[number] for number in shown) else []),
         ],
         client_lines={

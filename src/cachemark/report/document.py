@@ -12,8 +12,8 @@ import msgspec
 class TableColumn(msgspec.Struct, frozen=True):
     """A column by its title, which is shown, and its `id`, by which it is found.
 
-    `words`: text, not figures. A narrow terminal does first without the column whose `spare` is 1,
-    then without the next; 0: never.
+    `words`: text, not figures. A narrow terminal first drops the column whose `spare` is 1, then
+    the next; 0: never.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""How a cell's figure came about, from its operations to its interval, in words."""
+"""How a cell's figure was computed, from its operations to its interval, in words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -146,7 +146,7 @@ def _of_ranking(ranking: Ranking, cell: Cell) -> Iterator[str]:
                 "processes start anew is not in it"
             )
         if comparison.through_reference:
-            yield "  the two were never in one set: through the clients that all sets share"
+            yield "  the two never shared a set: through the clients that all sets share"
         if comparison.typical is not None:
             yield f"  in the typical slice: {interval(comparison.typical, _RATIO)} ×"
 

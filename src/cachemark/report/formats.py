@@ -64,15 +64,15 @@ def load_report(run: StoredRun) -> Report:
 
 @contextmanager
 def fits_together(run: InFolder) -> Generator[None]:
-    """Raise UsageError where figures and names have the right types, and yet cannot be."""
+    """Raise UsageError if figures and names have the right types but contradict each other."""
     try:
         yield
     except (UsageError, TrialError, OSError, MemoryError):
         raise
-    except Exception as error:  # what does not fit together, fails anywhere
+    except Exception as error:  # a contradiction can fail anywhere
         raise UsageError(
             f"{run.folder}: its contents do not fit together: {type(error).__name__}: {error}",
-            "a run of your own is not like that: it was changed, or imported",
+            "the run was changed, or imported: cachemark writes no such run",
         ) from error
 
 

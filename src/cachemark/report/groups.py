@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 def make_groups(
     summaries: Sequence[CellSummary], answers: Answers, experiment: Experiment
 ) -> list[Group]:
-    """The groups in the order of the experiment; what runs in the process comes last.
+    """The groups in the order of the experiment; in-process caches come last.
 
     Servers are compared where the experiment ranks them, or only one client meets several.
     """

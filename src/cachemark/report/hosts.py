@@ -101,8 +101,8 @@ def generator_sections(outcomes: Sequence[Outcome]) -> list[Section]:
             columns=_GENERATOR_COLUMNS,
             rows=[row for cell, trials in loaded.items() for row in _generator_rows(cell, trials)],
             notes=[
-                "Over all trials of a cell. These are the generators' own response times; those "
-                "of the cell are the measuring client's. A cell's rate is that of both together."
+                "Over all trials of a cell. These are the response times of the generators; a cell "
+                "has the times of its measuring client. A cell's rate is the sum of both."
             ],
             prose=True,
         )

@@ -1,4 +1,4 @@
-"""Tables about a run's sittings: every pair by every figure, and what clients leave to the next."""
+"""Tables about a run's sittings: every pair by every figure, and carry-over."""
 
 from cachemark.analysis.number_format import count_of, signed_interval
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer

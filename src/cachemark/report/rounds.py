@@ -100,7 +100,7 @@ def _server_lines(groups: Sequence[GroupAnswer]) -> list[str]:
 def standing(experiment: Experiment, outcomes: Sequence[Outcome]) -> QuestionStandings:
     """The ranking of each question after some whole blocks, by the figure that decides it.
 
-    Clients and servers are not ranked both: the experiment says which, where there is a choice.
+    Either clients or servers are ranked: where there is a choice, the experiment decides.
     """
     if not is_in_turns(outcomes):
         return []
@@ -142,7 +142,7 @@ def ordered_places(ranking: Ranking) -> list[Place]:
 
 
 def adjustment_notes(answers: Answers) -> list[str]:
-    """Why figures are not the plain means of a client's own sittings, where that is so."""
+    """The reasons why figures are not the plain means of a client's own sittings, if any."""
     adjusted = [
         (place, answer.question.twice)
         for answer in answers.groups
@@ -159,8 +159,8 @@ def adjustment_notes(answers: Answers) -> list[str]:
     if any(place.cell.client not in twice for place, _ in adjusted):
         notes.append(
             f"Not all clients have valid figures of the same {answers.rule.unit}s, so the ranked "
-            "figures are at the level that all have in common: they stand to each other as the "
-            "ratios say."
+            "figures are adjusted to one level that all have in common, and agree with the "
+            "ratios."
         )
     return notes
 
@@ -176,7 +176,8 @@ def answer_of(group: Group, answers: Answers) -> GroupAnswer | None:
 
 
 def place_order(place: Place | None, ranking: Ranking) -> tuple[int, int]:
-    """The order of the ranking. What is no choice stands before all that it is ahead of."""
+    """The order of the ranking. Cells that are no choices stand before all cells that they are
+    ahead of."""
     if place is None:
         return len(ranking.places), 1
     if place in ranking.places:
@@ -197,7 +198,7 @@ def sitting_seconds(outcomes: Sequence[Outcome]) -> float:
 
 
 _LIMIT_PERCENT = 1.0
-# Where the warm-up decided the length, the counted slices may be as much slower than it.
+# How much slower counted slices may be than the warm-up, where that decided their length.
 _LIMIT_OF_GROWN_PERCENT = 2.0
 
 
@@ -243,6 +244,6 @@ def _bias_text(cell: Cell, outcomes: Sequence[Outcome]) -> str:
     )
     return (
         f"{cell.client} on {cell.server} ({cell.load}) has {callers} callers. If they share a CPU"
-        f" in random order, slices of {rounds.length_us / 1e3:g} ms tell up to {bias:.1f} % too"
-        f" high a rate. {remedy}"
+        f" in random order, slices of {rounds.length_us / 1e3:g} ms give a rate that is up to"
+        f" {bias:.1f} % too high. {remedy}"
     )

@@ -83,8 +83,8 @@ def group_title(group: Group) -> str:
 def ranking_table(group: Group) -> Table:
     """The group's clients, fastest first; hit ratios if a read missed or they are withheld.
 
-    If the server refused operations, their number and their part of the answers are a column. If
-    it evicted items, their number is one; so is the number of connections opened again as asked.
+    If the server refused operations, their number and their part of the answers are a column.
+    Evicted items, and connections opened again as asked, have a column each.
     """
     table = _ranking_table(group)
     totals = [row.summary.total for row in group.rows]

@@ -139,7 +139,7 @@ def replay_lines(experiment: Experiment, trials: Sequence[TrialRow]) -> list[str
     replays = len(played) - len({(row.block, row.cell) for row in played})
     lines = [
         f"Replayed: {replays} of {count_of(len(played), 'trial')}, since the machine was disturbed "
-        "or they failed before they began, and for no rate or time that was measured."
+        "or they failed before they began; a measured rate or time is never a reason."
     ]
     return (lines if replays else []) + [
         f"{cell_title(cell)}: {count_of(count, 'trial')}, and {valid[cell]} of {wanted} are valid."
@@ -149,7 +149,7 @@ def replay_lines(experiment: Experiment, trials: Sequence[TrialRow]) -> list[str
 
 
 def within_sections(summaries: Sequence[CellSummary]) -> list[Section]:
-    """One row for each such cell whose client records within_sections; empty if there are none."""
+    """One row for each such cell whose client records sections; empty if there are none."""
     single = [(s, s.within) for s in summaries if s.within is not None]
     shown = [(s, within) for s, within in single if not within.why]
     if not shown:
@@ -163,7 +163,7 @@ def within_sections(summaries: Sequence[CellSummary]) -> list[Section]:
                      *[f"p{percent:g}" for percent in PERCENTILES]],
             rows=[_within_row(summary, within) for summary, within in shown],
             notes=[
-                "± is the interval within one trial, from its ten within_sections. It does not "
+                "± is the interval within one trial, from its ten sections. It does not "
                 "include the variation from trial to trial, so do not compare cells by it. "
                 "Intervals over trials need two or more blocks (--blocks).",
                 *_lacking(shown),
@@ -200,7 +200,7 @@ def _lacking(shown: Sequence[tuple[CellSummary, WithinTrial]]) -> list[str]:
     ]
     if any(of.ops_per_s is None for _, of in shown):
         notes.append(
-            "–: the rate of an open loop is given, and a closed loop needs an operation in each "
-            "section."
+            "–: the schedule sets the rate of an open loop, and a closed loop needs an operation "
+            "in each section."
         )
     return notes

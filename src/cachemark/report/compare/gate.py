@@ -47,7 +47,7 @@ def gated(compared: ComparisonReport) -> list[tuple[ComparisonRow, Comparison]]:
 
 
 def is_open(of: Comparison) -> bool:
-    """Whether a comparison shows neither a difference nor that there is none."""
+    """Whether a comparison shows neither a difference nor equality."""
     return of.answer == "open" and not of.lost
 
 

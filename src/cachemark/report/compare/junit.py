@@ -15,7 +15,7 @@ from cachemark.report.compare.tables import head
 def render(compared: ComparisonReport, width: int | None) -> str:
     """The comparison as JUnit XML; `width` is not used. Worse or missing is a failure.
 
-    What is not settled is skipped, or a failure where the gate says so.
+    An unsettled figure is skipped, or fails if the gate says so.
     """
     del width
     compared = clean_all(compared)

@@ -42,8 +42,8 @@ SCHEMA = 2
 class ComparisonReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole comparison. `tests` is the number of tests in the largest figure's family.
 
-    `level` is that of each test: intervals have the confidence 1 − level. It is stricter than 0.05
-    for runs in rounds that were looked at more than once.
+    `level` is the significance level of each test: intervals have the confidence 1 − level. It is
+    stricter than 0.05 for runs in rounds that were looked at more than once.
 
     `lost`: what has valid trials in the baseline only, in words; `lost_cells` are the cells that
     have none at all. `left_out` and `left_out_cells`: what cannot be compared. `differences`:

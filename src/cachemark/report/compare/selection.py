@@ -10,7 +10,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import is_repeat
 from cachemark.report.cells import CELL_FIELDS
 
-# In an open loop all are given the same rate: what tells them apart is time.
+# The schedule of an open loop gives all clients the same rate: times distinguish them.
 _CLOSED, _OPEN = ("rate", "p99"), ("p50", "p99")
 
 

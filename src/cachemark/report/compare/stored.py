@@ -22,8 +22,8 @@ def compare_stored(
 ) -> ComparisonReport:
     """Compare the other runs with the baseline runs; without others, the parts of one run.
 
-    `cells` names one of the baseline and one of the others, in place of `wanted`. Without a margin,
-    that of the first run is used. Raises UsageError.
+    `cells` names one of the baseline and one of the others, instead of `wanted`. The default margin
+    is the first run's. Raises UsageError.
     """
     first = baselines[0]
     margin = first.header.experiment.margin_percent if margin_percent is None else margin_percent

@@ -83,7 +83,7 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
     ratio = f"ratio ({100 * (1 - compared.level):.3g} %)"
     better = "more is better" if figure.more_is_better else "less is better"
     return Table(
-        # A narrow terminal does without what the ratio says.
+        # A narrow terminal drops columns that the ratio covers.
         columns=[
             TableColumn(better),
             TableColumn("baseline", spare=3),

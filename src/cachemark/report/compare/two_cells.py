@@ -63,8 +63,7 @@ def name_pairs(
 ) -> Naming:
     """The cells that two texts name, in pairs. Raises UsageError. Pure.
 
-    A name may be that of a client and that of a server: then the reading counts in which both texts
-    name the same kind of thing.
+    A name of both a client and a server is read as the kind of the other text.
     """
     firsts, seconds = (readings(*one) for one in zip(texts, cells, where, strict=True))
     likely = sorted(product(firsts, seconds), key=lambda both: _fields(both[0]) != _fields(both[1]))
@@ -124,7 +123,7 @@ def one_filter(found: Naming) -> CellFilter:
 def _pairs(
     first: CellFilter, second: CellFilter, before: Iterable[Cell], after: Iterable[Cell]
 ) -> list[tuple[Cell, Cell]]:
-    """Each cell of the first side with its counterparts; with the one to expect if it has none."""
+    """Each cell of the first side with its counterparts; with the expected cell if it has none."""
     known = list(after)
     free = _fields(first) & _fields(second)
     changed = {field: getattr(second, field)[0] for field in free}
@@ -139,7 +138,7 @@ def _pairs(
 
 
 def _is(cell: Cell, expected: Cell, free: set[str]) -> bool:
-    """Whether a cell is the one to expect. An in-process cache is compared with any server's."""
+    """Whether a cell is the expected one. An in-process cache is compared with any server's."""
     if "client" in free and "server" not in free and NO_SERVER in (cell.server, expected.server):
         return msgspec.structs.replace(cell, server=expected.server) == expected
     return cell == expected

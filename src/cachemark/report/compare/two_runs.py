@@ -90,7 +90,7 @@ def compare_sides(
     if not pairs and not lost:
         reasons = [*reason_lines(left_out), "cachemark history lists the runs and their cells"]
         raise UsageError(f"{names[0]} and {names[1]} have no cell to compare", reasons[0])
-    # Runs are looked at once, however often each of them looked at its sittings.
+    # A comparison of runs is one look, however often each run looked at its sittings.
     rule = StopRule(margin=margin_percent / 100, looks=(), unit="pair of runs")
     rows = _rows(pairs, figures, rule)
     headers = baseline.headers[0], other.headers[0]
@@ -158,7 +158,8 @@ def _estimate(pair: Pair, name: str) -> RunsEstimate:
 def _compared(
     pairs: Sequence[Pair], found: dict[int, RunsEstimate], name: str, rule: StopRule
 ) -> dict[int, Comparison]:
-    """The comparisons by one figure. A test is what has an interval; the others have no answer."""
+    """The comparisons by one figure. Only those with an interval are tests; the others have no
+    answer."""
     more_is_better = COMPARED_FIGURES[name].more_is_better
     tested = {number: of.estimate for number, of in found.items() if of.pairs and of.estimate}
     decisions = decide(tested, rule, more_is_better=more_is_better)

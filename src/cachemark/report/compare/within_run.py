@@ -131,7 +131,7 @@ def _rows(
 
 
 def _told(of: Comparison, looked: Looked, tests: int) -> Comparison:
-    """With the reason why there is no answer, and where the correction decides."""
+    """Add the reason for a missing answer, and mark where the correction decides."""
     if of.ratio is not None and of.scope == "within":
         least = count_of(looked.rule.first, of.unit)
         return msgspec.structs.replace(of, why=f"{count_of(of.count, of.unit)}: {least} are needed")

@@ -45,7 +45,7 @@ class JmhResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def results(run: ExportedRun) -> list[JmhResult]:
-    """All of a run: first what throughput has, then the samples, as JMH lists its modes."""
+    """All results of a run: throughput first, then samples, as JMH lists its modes."""
     name = run.header.experiment.name
     rates = [_throughput(name, series) for series in run.series]
     samples = [_sample(name, series, p) for series in run.series for p in _sampled(series)]
@@ -105,7 +105,7 @@ def _params(series: Series, operation: str) -> dict[str, str]:
 
 
 def percentile(result: JmhResult, percent: float) -> float | None:
-    """A percentile of what a score is the mean of; None where it is not supported.
+    """A percentile of the values whose mean is the score; None where too few support it.
 
     Of a few rates, where nothing else makes sense, it is interpolated as JMH does.
     """

@@ -1,7 +1,7 @@
 """The forms of other programs: one form = one file, made from a run's series.
 
-A report is for people and is built once; an export is what another program reads, or the shape in
-which somebody else has published, and goes back to the trials and histograms themselves.
+A report is for people and is built once. An export is for another program, or has the shape of a
+published page; it is made from the trials and histograms themselves.
 """
 
 from collections.abc import Callable

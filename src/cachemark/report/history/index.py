@@ -249,7 +249,7 @@ def _run_row_of(
 def _has_its_report(folder: Path) -> bool:
     """Whether the report was written after the last outcome.
 
-    To make one takes seconds: too long while a run goes on, and after each of its trials.
+    Making a report takes seconds: too long after each trial of a run that goes on.
     """
     try:
         outcomes, report = ((folder / name).stat().st_mtime_ns for name in (_OUTCOMES, _REPORT))

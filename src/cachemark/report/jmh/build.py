@@ -22,7 +22,7 @@ _NOTES = (
 
 
 def build(measured: Sequence[JmhMeasurement], settings: JmhSettings, server: str) -> JmhReport:
-    """The report of what was measured, which may be less than the settings ask for."""
+    """The report of the measured benchmarks, which may be fewer than the settings ask for."""
     shared = "one client" if settings.connection == "shared" else "a client for each thread"
     times_note = [_TIMES_NOTE] if "latency" in settings.modes else []
     return JmhReport(
@@ -44,7 +44,7 @@ def _length(settings: JmhSettings) -> str:
 
 
 def _jvm(entry: Mapping[str, Any]) -> str:
-    """JMH's own version, and what it ran on."""
+    """JMH's own version, and its JVM."""
     names = ("vmName", "vmVersion")
     jvm = " ".join(str(entry[name]) for name in names if name in entry)
     return f"JMH {entry.get('jmhVersion', 'of unknown version')}, {jvm or 'unknown JVM'}"

@@ -21,7 +21,7 @@ def sections(header: RunHeader, outcomes: Sequence[Outcome]) -> list[Section]:
     page, _ = facts[0]
     return [
         Section(
-            title="The original's setting, beside that of this run",
+            title="The original's setting, beside this run's",
             columns=["what", "then", "here"],
             rows=[[fact.what, fact.then, _here(fact, header, outcomes)] for _, fact in facts],
             notes=[f"then: {page.title}, {page.version}, in its own words"],

@@ -21,7 +21,7 @@ ITERATIONS = 100_000
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over windows: operations answered rightly, and times in nanoseconds."""
+    """Sums over windows: successful operations, and times in nanoseconds."""
 
     ok: int
     elapsed_ns: int

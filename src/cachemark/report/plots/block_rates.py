@@ -14,7 +14,7 @@ from cachemark.report.tables import group_title
 def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | None:
     """Each client's valid trials, a point for each block; None where there is but one block.
 
-    In an open loop the rate is given, so that it shows nothing.
+    In an open loop the schedule sets the rate, so it shows nothing.
     """
     rates = _rates(group, trials)
     blocks = sorted({block for by_block in rates.values() for block in by_block})

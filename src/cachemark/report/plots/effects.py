@@ -142,7 +142,7 @@ def _plot(factor: Factor, width: int) -> Plot:
             role="yardstick",
             value=1.0,
             figure="1 ×",
-            description=f"{factor.base}: what the others are held against",
+            description=f"{factor.base}: the base of the other levels",
         ),
         *[_item(level) for level in factor.levels],
     ]

@@ -40,7 +40,7 @@ ROLES: dict[ColourRole, Colour] = {
     "ink": Colour(light="#1b1f24", dark="#eceff3"),
     "faint": Colour(light="#57606a", dark="#a5afba"),
     "grid": Colour(light="#e4e7eb", dark="#2d343c"),
-    # Bars: the first, those it is compared with, and what is only a yardstick.
+    # Bars: the first, the others, and yardsticks.
     "first": Colour(light="#0a5ea8", dark="#4a9be4"),
     "other": Colour(light="#6c96c3", dark="#4f7399"),
     "yardstick": Colour(light="#8b929b", dark="#727b86"),

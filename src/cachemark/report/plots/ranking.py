@@ -72,7 +72,7 @@ def leader(group: Group) -> str:
 def is_unnamed(group: Group) -> bool:
     """Whether no first is named though several have a figure.
 
-    A single block has one trial of each, so nothing tells how far their ratio can be trusted.
+    A single block has one trial of each, so their ratio has no interval.
     """
     lead = group.lead.ratio if group.lead else None
     return bool(group.no_first) or (lead is not None and lead.low is None)

@@ -72,7 +72,7 @@ def capacity(section: Section, width: int) -> list[Plot]:
             width,
             name=slug("capacity", section.unit),
             title=f"Highest rate with {section.unit} over the connections",
-            caption="What the searches found for each number of connections.",
+            caption="The answer of the searches for each number of connections.",
             about=f"the highest rate with {section.unit} over the connections",
             told=from_to(lambda mark: f"{number(mark.y)}/s at {mark.x:,.0f}"),
             x={

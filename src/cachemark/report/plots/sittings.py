@@ -64,7 +64,7 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
         return None
     timelines, series = answer.timeline, _series(group)
     caption = (
-        "A level line is a difference that all the time shows. The machine’s changes of speed are "
+        "A level line is a difference that does not change. The machine’s changes of speed are "
         f"not in it: each point is the median of at most {max(one.rounds for one in timelines)} "
         "rounds, in which the two played one after the other."
     )
@@ -118,7 +118,7 @@ def _point(name: str, step: Step) -> ChartPoint:
 
 
 def _axis(title: str, counts: list[int], *, beyond: float) -> Spec:
-    """The numbers of sittings; the axis reaches so much `beyond` the first and the last one."""
+    """The numbers of sittings. `beyond`: how far the axis reaches past both ends."""
     step = -(-len(counts) // 12)
     domain = [counts[0] - beyond, counts[-1] + beyond]
     return {

@@ -142,7 +142,7 @@ def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
         ("longest call", ms(figures.longest_ms)),
         ("p99 of calls in the fault", ms(figures.p99_during_ms)),
         ("recovered after the fault", ms(figures.recovery_ms)),
-        ("connections opened since its begin", f"{figures.connections:,}"),
+        ("connections opened since the fault began", f"{figures.connections:,}"),
         ("CPUs used in the fault", f"{figures.cpus:.2f}{more}"),
         ("more threads, descriptors", f"{figures.threads_grown:+}, {figures.descriptors_grown:+}"),
         ("calls that were due and never sent", f"{figures.unsent:,}"),

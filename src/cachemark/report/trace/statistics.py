@@ -22,7 +22,7 @@ def document(shown: ShownTrace, path: str) -> TraceDocument:
     """The document of a trace that is in this file."""
     of = shown.statistics
     return TraceDocument(
-        eyebrow="What the traffic is",
+        eyebrow="The traffic of the trace",
         title=f"{path}: {_headline(of)}",
         facts=_facts(shown),
         warnings=list(_warnings(shown)),
