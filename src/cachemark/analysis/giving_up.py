@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from cachemark.analysis.verdict.noise import OUTSIDE_RULES
 from cachemark.model.outcome import Cell, Outcome
 
-# The same reason so often in a cell is no accident, and more trials would only take time.
+# A cell that fails this often for one reason fails always: more trials would only take time.
 FAILURES_TO_GIVE_UP = 2
 _RANDOM = re.compile(r"(?<=:)\d{2,5}\b|\b(?:pid|process) \d+|/tmp/\S+")
 
 
 def reason_without_ports(reason: str) -> str:
-    """A reason without what differs from trial to trial: ports, processes, temporary files.
+    """A reason without its ports, processes and temporary files, which differ from trial to trial.
 
     >>> reason_without_ports("server 127.0.0.1:43121: answered `stats` with b'ERROR'")
     "server 127.0.0.1:…: answered `stats` with b'ERROR'"
@@ -44,7 +44,7 @@ _PAUSES = frozenset({"long-pause"})
 def may_be_replayed(outcome: Outcome) -> bool:
     """Whether a trial that does not count was spoiled by the machine alone.
 
-    To replay a trial because of its figures would select figures: no rate and no time decides here.
+    A replay because of a trial's figures would select figures, so no rate and no time decides here.
     A trial may be replayed if something from outside disturbed the machine beyond its limit, or if
     it failed before its worker was ready, so that nothing had been played.
     """

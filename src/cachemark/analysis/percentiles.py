@@ -1,4 +1,4 @@
-"""Which percentiles are reported, and how many operations each of them needs."""
+"""The percentiles that are reported, and the number of operations that each of them needs."""
 
 import math
 

@@ -52,7 +52,7 @@ Cause = Literal["", "generator", "noise", "invalid", "failed", "unsupported", "f
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial at a rate: its successful operations per second, and all that were answered.
+    """One trial at a rate: its successful operations per second, and its answered ones.
 
     `percentile_ns`: the objective's percentile. `misses_by` says why the server does not meet the
     objective; empty if it does. `spoiled_by` says what makes the trial no answer about the server,
@@ -195,7 +195,7 @@ def _spoiled_by(outcome: Outcome, objective: Objective, policy: NoisePolicy) -> 
 
 
 def bounds(search: Search, *, final: bool = False) -> Bounds:
-    """Where a search stands. Without a closed loop it has ended, without a rate.
+    """The state of a search. Without a closed loop it has ended, without a rate.
 
     With `final` no rate is played again: one that missed as often as it met was too high. So the
     stored searches of versions that did not play it again are read as they ended.
@@ -257,7 +257,7 @@ class _Votes(NamedTuple):
 
 
 def _votes(search: Search, rate: float) -> _Votes:
-    """How the plays of a rate ended."""
+    """The results of a rate's plays."""
     plays = [play for play in search.plays if play.rate == rate]
     return _Votes(
         met=sum(play.meets for play in plays),
@@ -282,13 +282,13 @@ _LEAST = 1e-6
 
 
 def rate_interval(searches: Sequence[Search], rate: float) -> Interval | None:
-    """The interval around a rate that searches of one cell found; None if an end is not known.
+    """The interval around a rate that searches of one cell found; None if an end is unknown.
 
-    So it is if all plays met the objective, or all missed it. A trial misses with a probability
-    that grows with the rate: a logistic curve of its logarithm, with its middle at the rate that is
-    sought. A part of the trials misses at any rate, as something disturbed them (Wichmann & Hill,
-    Perception & Psychophysics 63, 2001). The interval has all middles whose likelihood is near
-    enough to that of the best curve.
+    An end is unknown if all plays met the objective, or all missed it. A trial misses with a
+    probability that grows with the rate: a logistic curve of its logarithm, with its middle at the
+    rate that is sought. A part of the trials misses at any rate, because something disturbed them
+    (Wichmann & Hill, Perception & Psychophysics 63, 2001). The interval has all middles whose
+    likelihood is near enough to that of the best curve.
     """
     plays = [play for search in searches for play in search.plays if not play.spoiled_by]
     if len(plays) < _LEAST_PLAYS or rate <= 0:

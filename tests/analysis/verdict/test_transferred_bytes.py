@@ -1,4 +1,4 @@
-"""The server's counts of bytes against what the client told that it sent and got."""
+"""The server's counts of bytes against the client's count of sent and received bytes."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Judges each answer against what the server can have stored at that time. Pure.
+"""Judges each answer by the values that the server can have stored at that time. Pure.
 
 Each set of the tape writes another length, so the length of a value is its version.
 """
@@ -19,7 +19,7 @@ _ALWAYS_NS = -1
 
 
 class DataLoss(NamedTuple):
-    """From when on keys can be missing.
+    """The time from which keys can be missing.
 
     The server lost all data at this time. With `keys_move`, a client of several servers may look
     for any key on another server at any time from then on.

@@ -60,7 +60,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     client is watched. `cpus` is the CPU time that the client used in the fault, in CPUs, and
     `cpus_more` by how much that is more than before the fault: a runtime that still compiles does
     so in both. It is None of a fault below 1 s, in which the first stack trace may be most of it.
-    `lost_calls` is 1 if calls never returned; `end` says so in the worker's words. `watched_s` is
+    `lost_calls` is 1 if calls never returned; `end` has the worker's words about it. `watched_s` is
     how long the calls went on after the fault. Of the machine: `longest_pause_ms` is by how much a
     sleeping thread woke up too late, and `waiting_threads` how many threads of client, server and
     proxy were runnable without a CPU, on average.

@@ -296,7 +296,7 @@ class _Table:
 
 
 def _over_sittings(of: Comparison) -> Comparison:
-    """Without the interval *within* a few sittings, which a table cannot tell from others."""
+    """The comparison without an interval *within* a few sittings: tables cannot mark such ones."""
     if of.scope == "over" or of.ratio is None:
         return of
     return msgspec.structs.replace(of, ratio=Interval(value=of.ratio.value))

@@ -1,9 +1,9 @@
 """Carry-over: the effect of an arm on the slice after its own, with an interval.
 
-Balanced squares give every arm the same predecessors, so that what they leave behind (full caches,
-garbage to collect, a busy server) falls on all arms alike. One thing remains: no arm comes after
-itself. An arm that slows all others has them as successors, and not itself. So the effect is
-estimated, and with it how far it moves the comparison.
+Balanced squares give every arm the same predecessors, so that their traces (full caches, garbage to
+collect, a busy server) affect all arms alike. One thing remains: no arm comes after itself. An arm
+that slows all others has them as successors, and not itself. So the effect is estimated, and with
+it how far it moves the comparison.
 """
 
 import math

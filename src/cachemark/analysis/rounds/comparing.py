@@ -36,7 +36,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """By which factor the instrument differs from itself, by the A/A tests of a run.
+    """The factor by which the instrument differs from itself, by the A/A tests of a run.
 
     `bounds`: by workload, load, and what the cells have in common.
     """
@@ -152,7 +152,8 @@ def compare_chosen(
 ) -> Comparison:
     """The comparison of a pair outside of the family, corrected for `pairs` tests.
 
-    One that must agree with others needs no correction, but for its equality: `pairs_apart` tests.
+    A comparison that must agree with others needs a correction only for its equality: `pairs_apart`
+    tests.
     """
     decision = decide_chosen(
         _answerable(looked, [pair], figure)[pair],
@@ -172,7 +173,7 @@ def describe(looked: Looked, pair: FamilyPair, figure: str) -> Comparison:
 
 
 def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comparison:
-    """The same with an interval that holds for all `pairs` pairs together (Bonferroni).
+    """The comparison with an interval that holds for all `pairs` pairs together (Bonferroni).
 
     The first of a table is chosen by its figures: it is probably first because its sittings were
     lucky. Intervals that hold for all pairs hold for those with the first, too.

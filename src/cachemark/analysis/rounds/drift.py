@@ -31,8 +31,8 @@ class ArmDrift(msgspec.Struct, frozen=True, kw_only=True):
     """How an arm changes, relative to the others of its set, over `sittings` sittings.
 
     - `halves`: its rate in the second half of a sitting relative to the first, divided by the same
-      of the median arm: one that loses speed is no gain of the others. Of two arms, by that of the
-      other (`of_two`). `p_holm` is corrected over the arms of the set.
+      of the median arm: an arm that loses speed makes no other gain. Of two arms, by the
+      ratio of the other (`of_two`). `p_holm` is corrected over the arms of the set.
     - `slope`: by how many percent its rate changes from sitting to sitting where that of the others
       changes by 1 %. None if there are two arms, or if the machine's speed changed too little.
     """
@@ -104,7 +104,7 @@ def _of_halves(slices: Slices) -> tuple[float, float] | None:
 
 
 def _usual(changes: np.ndarray, arm: int) -> np.ndarray:
-    """The median of the other arms; of three that of all, as one of the others may lose speed."""
+    """The median of the other arms; of three arms the median of all, as one may lose speed."""
     others = changes if changes.shape[1] == 3 else np.delete(changes, arm, axis=1)
     return np.median(others, axis=1)
 

@@ -18,12 +18,12 @@ from cachemark.analysis.statistics import (
     two_sided_p,
 )
 
-# One value makes most of a spread if more than this part of the variance is its own.
+# One value makes most of a spread if it has more than this part of the variance.
 _MOST = 0.5
 # Of three values or fewer, one always does.
 _LEAST_MARKED = 4
 
-# A larger number does not fit a float; two sittings can have an interval without a useful end.
+# A float holds no larger number; two sittings can have an interval without a useful end.
 _LARGEST_LOG = 700.0
 
 
@@ -99,8 +99,8 @@ def mean_of_logs(logs: Sequence[float], resolution: float = RESOLUTION) -> LogEs
     """The mean of the log ratios of several sittings, with the error from their spread.
 
     `resolution` is the step of both figures, relative to them. Figures that fall on the same steps
-    again and again are all wrong in the same direction. So what the spread lacks of the deviation
-    of rounding does not become smaller with the number of sittings.
+    again and again are all wrong in the same direction. So the part of the rounding's deviation
+    that the spread lacks does not shrink with the number of sittings.
     """
     values = np.asarray(logs, dtype=float)
     count = len(values)

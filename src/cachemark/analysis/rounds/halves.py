@@ -32,7 +32,7 @@ class SliceHalves(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differ(self) -> bool:
-        """Whether it is shown that the halves differ, and by more than NOTABLE_DIFFERENCE."""
+        """Whether the halves are shown to differ, by more than NOTABLE_DIFFERENCE."""
         apart = max(self.ratio.value, 1 / self.ratio.value)
         shown = self.p_holm is not None and self.p_holm < ALPHA
         return shown and apart > NOTABLE_DIFFERENCE

@@ -25,7 +25,7 @@ LOOK_LEVEL = 0.0158
 LATE_LEVEL = 0.0065
 # With fewer sittings there is no interval over sittings, and so no answer.
 MIN_SITTINGS = 4
-# The same for blocks of trials, which have no rounds that would tell something meanwhile.
+# The same for blocks of trials, which have no rounds to answer from meanwhile.
 MIN_BLOCKS = 2
 # The probability with which the printed number of sittings settles a question.
 POWER = 0.8

@@ -172,7 +172,7 @@ def retired_arms(outcomes: Sequence[Outcome], looks: Sequence[int]) -> frozenset
     played = {outcome.trial.cell for outcome in outcomes if outcome.rounds is not None}
     last: dict[Cell, int] = {}
     for outcome in outcomes:
-        # A sitting in which the arm failed is none that it had left.
+        # An arm that failed in a sitting has not left it.
         cell = outcome.trial.cell
         last[cell] = max(last.get(cell, 0), outcome.trial.block)
     end = max((last[cell] for cell in played), default=0)

@@ -1,4 +1,4 @@
-"""CPU time that slices did not get: what the hypervisor took, and waits for a CPU."""
+"""CPU time that slices did not get: the hypervisor's share, and waits for a CPU."""
 
 from collections.abc import Sequence
 

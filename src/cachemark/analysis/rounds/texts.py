@@ -1,4 +1,4 @@
-"""The answers in plain English: what is settled, what is not, and what that would take."""
+"""The answers in plain English: settled ones, open ones, and the sittings that these still need."""
 
 import math
 from collections.abc import Sequence

@@ -36,7 +36,7 @@ def classify(
 ) -> Answer:
     """The decision about a ratio: an answer about the first of two cells.
 
-    `p` is that of a ratio of 1, and `p_apart` that of a ratio beyond the margin. Both are already
+    `p` belongs to a ratio of 1, and `p_apart` to a ratio beyond the margin. Both are already
     corrected for multiple tests; without `p_apart` the interval alone decides about equality.
 
     A margin of 0.05 is from 1/1.05 to 1.05. `better` and `worse` need p < level, and an estimate

@@ -20,7 +20,7 @@ _WHOLE = 0.9
 
 
 def rate(operations: Sequence[Operation], elapsed_ns: int) -> float:
-    """Successful operations per second. Those that failed or stored nothing do not count."""
+    """Successful operations per second. Operations that failed or stored nothing do not count."""
     return sum(operation.succeeded for operation in operations) / elapsed_ns * 1e9
 
 

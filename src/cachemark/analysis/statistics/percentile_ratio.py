@@ -1,9 +1,9 @@
 """How far a percentile, or the ratio of two, may be from what a few trials say.
 
 Near a gap of the times a percentile jumps where the part of the operations below it changes a
-little, so a standard error of the percentile itself says nothing. That of the part is an ordinary
-one. So the ends of an interval are the percentiles of parts that are further down and up (Woodruff,
-JASA 47, 1952). The parts are on logits, on which a small one stays above 0.
+little, so a standard error of the percentile itself says nothing. The part has an ordinary one. So
+the ends of an interval are the percentiles of parts that are further down and up (Woodruff, JASA
+47, 1952). The parts are on logits, on which a small one stays above 0.
 
 The parts of two clients vary together, as both play in the same trials. What they have in common
 moves both; what is left of each is independent of the other, and their ratio ends at the least and
@@ -41,7 +41,7 @@ class Reach(msgspec.Struct, frozen=True, eq=False):
         return outside * float(low), outside * float(high)
 
     def radius(self, distance: float) -> float:
-        """The radius that reaches so far above the estimate, or below it if this is negative."""
+        """The radius that reaches this far above the estimate, or below if negative."""
         side, far = (self.below, -distance) if distance < 0 else (self.above, distance)
         return max(1.0, far / side[-1]) * float(np.interp(far, side, _RADII))
 

@@ -1,4 +1,4 @@
-"""A percentile of the times of several trials together, and how the part below it varies.
+"""A percentile of the times of several trials together, and the variation of the part below it.
 
 The percentile of all times is the figure that tables show. The mean of the trials' percentiles is
 another one: where pauses hit one operation in a thousand, some trials have a p99.9 with a pause and

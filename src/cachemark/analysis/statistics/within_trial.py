@@ -34,8 +34,9 @@ _WHOLE = 0.99
 class WithinTrial(msgspec.Struct, frozen=True, kw_only=True):
     """95 % intervals of one trial's figures; None if a section has too few operations for one.
 
-    Only closed loops have `ops_per_s`, since the rate of an open loop is given. Percentiles are in
-    ns, of all kinds of operations together. `why`: the reason if there are no intervals.
+    Only closed loops have `ops_per_s`, since the schedule sets the rate of an open loop.
+    Percentiles are in ns, of all kinds of operations together. `why`: the reason if there are no
+    intervals.
     """
 
     sections: int = 0

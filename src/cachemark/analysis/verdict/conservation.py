@@ -105,7 +105,7 @@ def commands_per_server(before: Sequence[ServerStats], after: Sequence[ServerSta
     return rises if len(rises) == len(pairs) else []
 
 
-# With this many keys and commands for each server, a server without any is no chance: one with a
+# With this many keys and commands for each server, a server without any is no accident: one with a
 # tenth of its fair share gets no key of 50 with a probability of e⁻⁵. Skewed keys repeat, so take
 # more.
 _KEYS_PER_SERVER = 50
@@ -236,8 +236,8 @@ def _unconfirmed(
 ) -> Iterator[Finding]:
     """Find lost connections whose operations without a reply no counter of the server confirms.
 
-    What a connection held when it was lost is lost too, and the client cannot know how much that
-    was. A worker whose library does not report its reconnects is seen by the server's count.
+    The operations that a lost connection held are lost too, and the client cannot count them. A
+    worker whose library does not report its reconnects is seen by the server's count.
     """
     opened = 0 if shared_server else after.delta(before, "total_connections") or 0
     # A barrier confirms operations without a reply before a connection is renewed.

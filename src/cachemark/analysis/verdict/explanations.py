@@ -7,14 +7,14 @@ import msgspec
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`meaning`: what was seen, and why it matters. `remedy`: what to change, if anything."""
+    """`meaning`: the observation, and why it matters. `remedy`: the change that helps, if any."""
 
     meaning: str
     remedy: str = ""
 
 
 class Explanations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All of them by name. `states`: what became of a trial that has no verdict."""
+    """All of them by name. `states`: the ends of trials that have no verdict."""
 
     verdicts: dict[str, Explanation]
     states: dict[str, Explanation]

@@ -1,4 +1,4 @@
-"""A worker's own clock and CPU time, checked against what was seen from outside.
+"""A worker's own clock and CPU time, checked against outside observations.
 
 The rate is a count divided by a time that the worker reports itself, and so is the CPU time for
 each operation. The orchestrator, or the agent of a worker's host, has a clock of its own, and the

@@ -1,4 +1,4 @@
-"""By how much slices can tell too high a rate of many callers, and which length would do. Pure.
+"""How much too high slices can make the rate of many callers, and the length that avoids it. Pure.
 
 Each caller counts from its first completion to its last one. If callers share a CPU in random
 order, the counted part begins while all of them are active and ends while the last of them have the
@@ -45,7 +45,7 @@ def most_bias_percent(operation_ns: float, counted_ns: float) -> float:
 
 
 def slice_bias_findings(outcome: Outcome) -> list[Finding]:
-    """INVALID if even the longest slices may tell more than 1 % too high a rate.
+    """INVALID if even the longest slices may make the rate more than 1 % too high.
 
     The time of an operation is that of the warm-up before the arm's first counted slice: it
     decided the length, and is the same for all sittings of a run. So no sitting's own rate chooses
@@ -63,8 +63,8 @@ def slice_bias_findings(outcome: Outcome) -> list[Finding]:
             rule="slice-bias",
             weight="INVALID",
             text=f"{callers_of(outcome.load)} callers need {rounds.operation_ns / 1e6:.1f} ms for"
-            f" an operation each: slices of {rounds.length_us / 1e3:g} ms may tell up to {bias:.1f}"
-            " % too high a rate; use --set design=trials",
+            f" an operation each: in slices of {rounds.length_us / 1e3:g} ms the rate may be up to"
+            f" {bias:.1f} % too high; use --set design=trials",
             figure=bias,
             limit=100 * _MOST_OPERATIONS / _LONG_ENOUGH,
             unit="%",

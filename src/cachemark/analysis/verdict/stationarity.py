@@ -5,8 +5,8 @@ would select by the result: a client with slow phases would be shown without the
 whose response time rose throughout the window is NON_STATIONARY, because its percentiles depend on
 the length of the window.
 
-A closed loop is judged by its rate. An open loop, whose rate is given, is judged by its mean
-response time. The data are slices of the window: the worker's own timeline if it reports one,
+A closed loop is judged by its rate. An open loop, whose schedule sets the rate, is judged by its
+mean response time. The data are slices of the window: the worker's own timeline if it reports one,
 otherwise readings of the server's counters. For an open loop, these show only a rise (backlog.py).
 """
 

@@ -1,7 +1,7 @@
-"""Conservation of bytes: what the client told that it sent and got, against the server's count.
+"""Conservation of bytes: the client's count of sent and received bytes, against the server's.
 
-Every key and value of an operation that succeeded has crossed the server's sockets. Protocols add
-to that, and never less than nothing. So the bounds hold for text, meta, binary and TLS.
+Every key and value of an operation that succeeded has crossed the server's sockets. Protocols only
+add to that. So the bounds hold for text, meta, binary and TLS.
 """
 
 from collections.abc import Iterator

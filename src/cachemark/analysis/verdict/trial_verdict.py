@@ -7,7 +7,7 @@ import msgspec
 from cachemark.analysis.verdict.withholding import Judged
 from cachemark.model.outcome import Finding, LagBound, Stationarity, Verdict, Withheld
 
-# The worst that was found decides.
+# The worst finding decides.
 _ORDER: tuple[Verdict, ...] = ("INVALID", "OVERLOAD", "NON_STATIONARY")
 
 

@@ -1,4 +1,4 @@
-"""Slices of a sitting that are void, and what these do to an arm. Pure.
+"""Slices of a sitting that are void, and their effect on an arm. Pure.
 
 A slice is void if two hosts may have started it more than SKEW_LIMIT_NS apart, or if the client was
 stopped or the machine paused in it. The workers have counted its operations by then, and their
@@ -14,7 +14,7 @@ from cachemark.model.outcome import Finding, Withheld
 from cachemark.model.protocol import Done
 from cachemark.model.rounds import SKEW_LIMIT_NS, Rounds
 
-# With more void slices than this part, what made them void has chosen which slices count.
+# With more void slices than this part, their cause has chosen which slices count.
 _VOID_PART = 0.1
 VOID_SLICES = "void-slices"
 

@@ -7,7 +7,7 @@ import msgspec
 from cachemark.analysis.statistics.interval import mean_half_width
 from cachemark.model.counts import Counts
 
-# Many figures of many clients are compared, and none may differ by chance.
+# Many figures of many clients are compared: chance alone should make none differ.
 CONFIDENCE = 0.99
 
 

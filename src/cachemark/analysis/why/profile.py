@@ -1,4 +1,4 @@
-"""What a client does in its CPU time: samples of functions by class, from classes.toml. Pure."""
+"""The functions in which a client spends its CPU time, by the classes of classes.toml. Pure."""
 
 import re
 from collections import Counter
