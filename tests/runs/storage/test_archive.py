@@ -213,7 +213,7 @@ def manifest_with(**fields: Any) -> Callable[[Members], Members]:
         (manifest_with(files=[]), "lists other files"),
         (manifest_with(kind="else"), "reads cachemark-run of format 1"),
         (manifest_with(format=2), "reads cachemark-run of format 1"),
-        (manifest_with(files=3), "its manifest is none"),
+        (manifest_with(files=3), "its manifest cannot be read"),
         (lambda content: {**content, "manifest.json": b" " * 70_000}, "too long"),
         (manifest_with(id="another"), "its header is of"),
     ],

@@ -221,7 +221,7 @@ def a_unix_socket(driver: WorkerDriver, wire: str, _server: RunningServer) -> No
     """A client with the capability `unix` plays over a Unix socket; the others refuse it."""
     if not driver.can("unix"):
         answer = driver.ask(driver.request(wire, ["unix:/nowhere"], _GETS))
-        expect(not isinstance(answer, Ready), "a Unix socket that it does not say that it can")
+        expect(not isinstance(answer, Ready), "a Unix socket, which it does not claim")
         return
     with running(parse_spec("memcached:threads=1,memory=16,unix=yes")) as by_path:
         _prepared(driver, wire, by_path.addresses[0])

@@ -100,13 +100,13 @@ def _prepare(case: OperationCase, driver: WorkerDriver, wire: str, server: Runni
     answer = driver.ask(request)
     lacks = case.kinds() - set(ready.capabilities)
     if isinstance(answer, Ready):
-        expect(not lacks, f"it plays {lacks}, which it does not say that it can")
+        expect(not lacks, f"it plays {lacks}, which it does not claim")
         return
     expect(isinstance(answer, Unsupported) and answer.reason, f"prepare was answered by {answer}")
     alone = case.callers > 1 and has_one_caller(driver.spec.client, ready)
     expect(
         lacks or alone or ready.client == TEST_DOUBLE or _on_another_wire(driver, request),
-        f"{answer}, though it says that it can",
+        f"{answer}, though it claims the kind",
     )
     raise NotApplicableError(getattr(answer, "reason", ""))
 

@@ -75,7 +75,7 @@ def _limit_bytes(server: RunningServer) -> int:
 def _eviction(spec: ServerSpec, cpus: str, space: bytes) -> ProbeResult:
     little = with_small_memory(spec)
     if little is None:
-        return eviction_unknown("a small server of this kind cannot be had")
+        return eviction_unknown("cachemark cannot start a small server of this kind")
     try:
         with running_unencrypted(little, cpus=cpus) as server:
             return eviction(server, space)

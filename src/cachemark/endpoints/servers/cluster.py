@@ -25,7 +25,7 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
     count, _, inner = details.partition(":")
     if not _COUNT.fullmatch(count) or not 1 <= int(count) <= _MAX_MEMBERS or not inner:
         raise UsageError(
-            f"server {text!r}: how many of which server?",
+            f"server {text!r}: the number or the server is wrong or missing",
             f"write cluster:3:memcached, at most {_MAX_MEMBERS}",
         )
     spec = parse_inner(inner)

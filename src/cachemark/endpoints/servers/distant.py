@@ -29,7 +29,7 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
     """Read the round trip and the server behind it. Raises UsageError."""
     time, _, inner = details.partition(":")
     if not inner:
-        raise UsageError(f"server {text!r}: how far is which server?", "distant:0.5ms:memcached")
+        raise UsageError(f"server {text!r}: no time or no server", "distant:0.5ms:memcached")
     if not _LEAST_NS <= parse_ns(time, f"server {text!r}") <= _MOST_NS:
         raise UsageError(f"server {text!r}: {time} is no distance", "write 1us to 10s")
     spec = parse_inner(inner)

@@ -1,6 +1,6 @@
 """The agent of a host: a Dask worker with one thread, which does what a coordinator asks.
 
-When the connection to the coordinator ends, for whatever reason, all servers and workers that the
+When the connection to the coordinator ends, for any reason, all servers and workers that the
 agent has started are killed at once.
 """
 
@@ -127,7 +127,7 @@ def _wait_for_coordinator(hosts: Hosts, name: str) -> None:
 
 
 def _greet(plain: socket.socket, context: ssl.SSLContext) -> None:
-    """Read the first byte that a scheduler sends, only to whom it accepts."""
+    """Read the first byte, which a scheduler sends only to hosts that it accepts."""
     connection = context.wrap_socket(plain)
     try:
         if not connection.recv(1):

@@ -1,4 +1,4 @@
-"""How many bytes per second reach a host from the server's host, over one TCP connection.
+"""The bytes per second from the server's host to another host, over one TCP connection.
 
 It is an estimate: Python sends and receives, so a fast network may carry more.
 """

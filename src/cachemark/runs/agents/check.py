@@ -59,7 +59,7 @@ class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
-    """All hosts by name, and how they differ from the coordinator or from the hosts file."""
+    """All hosts by name, and their differences from the coordinator or from the hosts file."""
 
     hosts: dict[str, HostCheck]
     differences: list[str]

@@ -1,4 +1,4 @@
-"""How much the clocks of two hosts differ: an exchange of datagrams, and the best of them.
+"""The difference of two hosts' clocks, from the best of some exchanges of datagrams.
 
 A host sends a datagram, the coordinator answers with its own time. With equal delays both ways, the
 coordinator's clock was at its answer where the host's was halfway between sending and receiving.

@@ -99,7 +99,7 @@ class Coordinator:
     ) -> dict[str, T]:
         """Ask several hosts at once; returns their answers by name.
 
-        The first failure ends it: whatever the other hosts do for this trial is broken off. Raises
+        The first failure ends it: the other hosts break off this trial. Raises
         TrialError, UnsupportedError.
         """
         try:
@@ -140,7 +140,7 @@ class Coordinator:
         )
 
     def check(self) -> None:
-        """Raise HostLostError if a host is lost, whether anything was asked of it or not."""
+        """Raise HostLostError if a host is lost, also if it has no request."""
         self.find_lost()
         for name, why in self.lost.items():
             raise HostLostError(name, why)
@@ -210,7 +210,7 @@ class Coordinator:
             for name in watched:
                 self._check_alive(name)
             if waiting and deadline is not None and time.monotonic() > deadline:
-                raise self._lost_error(next(iter(waiting)), "the agent answers nothing")
+                raise self._lost_error(next(iter(waiting)), "the agent does not answer")
             if waiting:
                 with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
                     wait(list(waiting.values()), timeout=_TICK_S)
@@ -228,7 +228,7 @@ class Coordinator:
             raise self._lost_error(name)
 
     def _lost_error(self, name: str, why: str = "") -> HostLostError:
-        """Give up a host: if it only hung, it gets no chance to go on with what it was asked."""
+        """Give up a host: one that only hung does not go on with its request either."""
         limit_s = silence_limit_s(len(self._agents))
         ended = f"the agent is lost: it ended, or could not be reached for {limit_s:g} s"
         self.lost[name] = f"{name}: {why or ended}"
@@ -326,7 +326,7 @@ def _scheduler(hosts: Hosts) -> Generator[LocalCluster]:
 
 
 class _RefusalLog(logging.Handler):
-    """Keeps what Dask logs of connections whose certificates it refuses."""
+    """Keeps Dask's log lines about connections whose certificates it refuses."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -1,4 +1,4 @@
-"""How Dask is set up: nothing is tried twice, nothing waits for ever, nothing else runs."""
+"""Dask's settings: no second tries, no endless waits, no other services."""
 
 import importlib.util
 import logging

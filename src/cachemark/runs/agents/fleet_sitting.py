@@ -53,7 +53,7 @@ class Planned(NamedTuple):
 def play_fleet_sitting(
     coordinator: Coordinator, setting: SittingSetting, display: SittingDisplay
 ) -> list[Outcome]:
-    """Play a sitting. Never raises for what a host, a server or a worker did: see its outcomes."""
+    """Play a sitting. Failures of hosts, servers and workers are in the outcomes."""
     sitting = _FleetSitting(coordinator, setting, display)
     try:
         sitting.play()
@@ -154,10 +154,7 @@ class _FleetSitting:
                 stretch = []
 
     def _play(self, wanted: Sequence[Planned]) -> None:
-        """Play slices on all hosts without a pause, and note what came of them.
-
-        Raises TrialError if a host fails.
-        """
+        """Play slices on all hosts without a pause, and note their results. Raises TrialError."""
         alive = [one for one in wanted if one.arm.alive]
         if not alive:
             return

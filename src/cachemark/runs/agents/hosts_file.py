@@ -1,4 +1,4 @@
-"""Reads a hosts file: which machines take part in a run, and what each is used for."""
+"""Reads a hosts file: the machines that take part in a run, and their roles."""
 
 import os
 from pathlib import Path

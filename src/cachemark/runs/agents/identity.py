@@ -1,4 +1,4 @@
-"""Which cachemark runs on a host: two that differ must not measure together."""
+"""The cachemark of a host: hosts with different ones must not measure together."""
 
 import hashlib
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def _source_sha256(folder: Path) -> str:
 
 
 def differences(own: Software, others: Mapping[str, Software]) -> list[str]:
-    """How the hosts' software differs from the coordinator's, a line for each. Pure."""
+    """The differences between the hosts' software and the coordinator's, a line for each. Pure."""
     lines: list[str] = []
     for name, other in others.items():
         for what, here, there in [

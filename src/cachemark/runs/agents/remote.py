@@ -32,7 +32,7 @@ _TAPE_S = 600.0
 
 
 def start_servers(coordinator: Coordinator, servers: Sequence[str]) -> list[messages.ServerStart]:
-    """Start servers on the server's host, and say of each what became of it. Raises TrialError."""
+    """Start servers on the server's host; returns the result of each. Raises TrialError."""
     request = messages.StartServers(servers=list(servers))
     limit_s = _START_S * len(servers)
     return coordinator.ask(coordinator.hosts.server, request, list[messages.ServerStart], limit_s)

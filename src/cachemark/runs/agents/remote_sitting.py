@@ -18,7 +18,7 @@ from cachemark.runs.trials.trial import TrialRun
 def play_remote_sitting(
     coordinator: Coordinator, setting: SittingSetting, display: SittingDisplay
 ) -> list[Outcome]:
-    """Play a sitting. Never raises for what a host, a server or a worker did: see its outcomes."""
+    """Play a sitting. Failures of hosts, servers and workers are in the outcomes."""
     sitting = _RemoteSitting(coordinator, setting, display)
     try:
         sitting.play()
@@ -89,7 +89,7 @@ class _RemoteSitting:
         )
 
     def _played(self, request: messages.PlaySitting) -> tuple[list[Outcome], dict[str, HostNoise]]:
-        """The outcomes, and what other activity there was on each host."""
+        """The outcomes, and the noise on each host."""
         coordinator, noise = self._coordinator, dict[str, HostNoise]()
         apart = self._server.name != self._client.name
         if apart:
@@ -111,7 +111,7 @@ class _RemoteSitting:
         started: Mapping[int, messages.SittingArm],
         parts: Sequence[HostPart],
     ) -> Outcome:
-        """The outcome of an arm, with what is known of its hosts."""
+        """The outcome of an arm, with the facts about its hosts."""
         server = started[outcome.trial.index].started
         hosts = [
             msgspec.structs.replace(part, measure=outcome.measure)

@@ -41,7 +41,7 @@ class HostsStage:
         """Check servers and levels on the server's host. Raises TrialError."""
         del tapes
         plan, host = auditor.plan, self._coordinator.hosts.server
-        announce(f"on {host.name}: are the servers fit to be timed, and the levels what they say?")
+        announce(f"on {host.name}: checks the servers and the levels")
         request = messages.AuditServers(experiment=plan.experiment, skipped=plan.skipped)
         return self._coordinator.ask(host, request, Audit, None)
 

@@ -1,4 +1,4 @@
-"""Before anything is timed: do the servers behave, and are the levels what they claim to be?
+"""The checks before anything is timed: the behaviour of servers, and the claimed levels.
 
 Each run is audited once. The result is stored with the run and shown in its report. Trials on a
 server or a level that fails are skipped.
@@ -23,7 +23,7 @@ from cachemark.runs.tapes import TapeCache
 
 
 class Auditor:
-    """Checks the servers and levels of a plan, and says what that rules out for each cell."""
+    """Checks the servers and levels of a plan, and gives the reasons that rule out each cell."""
 
     def __init__(
         self, plan: Plan, clients: Mapping[str, ClientSpec], servers: Mapping[str, ServerSpec]
@@ -38,12 +38,12 @@ class Auditor:
         """Check every server and every claimed level; `announce` hears what is being checked."""
         fitnesses: list[Fitness] = []
         for text in self._played_servers():
-            announce(f"is {text} fit to be timed?")
+            announce(f"checks {text}")
             fitnesses.append(self._fitness(self._servers[text]))
         audit = Audit(servers=fitnesses)
         levels: list[Level] = []
         for claim in self._claims:
-            announce(f"{claim.factor} {claim.level} of {claim.subject}: is it?")
+            announce(f"checks {claim.factor} {claim.level} of {claim.subject}")
             with suppress(UnsupportedWireError):
                 levels.append(self._level(claim, audit, tapes))
         audit = Audit(servers=fitnesses, levels=levels)

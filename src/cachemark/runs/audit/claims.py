@@ -1,6 +1,6 @@
 """The levels that an experiment claims: wires, ways of I/O, compression, local caches, replies.
 
-Only what is named is a claim; what a library or a server does by itself is no level of a factor.
+Only named levels are claims; the own behaviour of a library or a server is no level of a factor.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -114,7 +114,7 @@ QUIET_STORES = frozenset({"set_noreply", "mset_noreply"})
 
 
 def kinds(workload: Workload) -> set[str]:
-    """The operations that a workload is made of."""
+    """The operations of a workload."""
     return {*workload.mix, *(step.partition("@")[0] for step in workload.sequence)}
 
 

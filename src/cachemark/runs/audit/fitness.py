@@ -128,7 +128,7 @@ def _select(stats: ServerStats, names: list[str]) -> ServerStats:
 
 
 class SuiteFitness(msgspec.Struct, frozen=True, kw_only=True):
-    """How many workloads and loads of a suite `run` would play on a server, and why not all."""
+    """The number of a suite's workloads and loads that `run` would play on a server; and why."""
 
     suite: str
     playable: int
@@ -139,7 +139,7 @@ class SuiteFitness(msgspec.Struct, frozen=True, kw_only=True):
 def suites_on(
     server: str, findings: Sequence[ProbeResult], suites: Iterable[Experiment]
 ) -> list[SuiteFitness]:
-    """Each suite with what of it can be played on the server."""
+    """Each suite with its playable part on the server."""
     fitness = Fitness(server=server, findings=[of for of in findings if of.fit is not True])
     restrictions = of_server(fitness, "")
     results: list[SuiteFitness] = []

@@ -1,4 +1,4 @@
-"""Are a client's levels what they say? Each is played once, apart from the trials, and watched."""
+"""Checks a client's levels: each is played once, apart from the trials, and watched."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -51,7 +51,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prove(claim: Claim, scene: Scene) -> Proof:
-    """Play it. What a client or a server did wrong leaves it unknown.
+    """Play it. An error of a client or a server leaves it unknown.
 
     Raises UnsupportedWireError if the client does not speak the protocol: there is no such level.
     """
@@ -183,7 +183,7 @@ def _without_tls(options: dict[str, str]) -> dict[str, str]:
 
 
 def _play(fleet: Fleet, request: RunRequest, scene: Scene) -> Done:
-    """Play a phase. Raises TrialError, and _FailedError where not all that was begun succeeded."""
+    """Play a phase. Raises TrialError, and _FailedError if an operation that was begun failed."""
     done = fleet.run(
         request, RunMonitor(progress=_unheard, silence_timeout_s=scene.timing.silence_ms / 1e3)
     )

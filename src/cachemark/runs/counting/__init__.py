@@ -1,7 +1,7 @@
-"""The counting pass of `cachemark why`: what one operation of a client takes, beside any timing.
+"""The counting pass of `cachemark why`: the cost of one operation of a client, untimed.
 
 Each count is the difference between a run of 2N operations and one of N operations, divided by N:
 what a client does at its start and at its end cancels out. Two passes have a worker each, because
-the one disturbs the other: `counting.py` counts system calls under strace, `traffic.py` has
-what the server saw.
+the one disturbs the other: `counting.py` counts system calls under strace, `traffic.py` has what
+the server saw.
 """

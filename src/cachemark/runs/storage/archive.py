@@ -219,7 +219,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     try:
         manifest = msgspec.json.decode(archive.read(_MANIFEST), type=Manifest)
     except DECODE_ERRORS as error:
-        raise _import_error(path, f"its manifest is none: {error}") from error
+        raise _import_error(path, f"its manifest cannot be read: {error}") from error
     if manifest.kind != _KIND or manifest.format != ARCHIVE_FORMAT:
         raise UsageError(
             f"{path}: {in_a_sentence(manifest.kind)} of format {manifest.format}, this cachemark "

@@ -140,7 +140,7 @@ def _read_outcomes(file: IO[bytes], path: Path) -> Iterator[Outcome]:
         except DECODE_ERRORS as error:
             raise UsageError(
                 f"{path}:{number}: not an outcome: {error}",
-                "the file was changed by hand; take the line out, or the run anew",
+                "the file was changed by hand: remove the line, or run again",
             ) from error
 
 

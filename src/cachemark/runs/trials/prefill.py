@@ -65,7 +65,7 @@ def storage(stats: ServerStats) -> Storage:
     """Read both from `stats`. Raises UnsupportedError where the server does not report them."""
     used, limit = stats.number("bytes"), stats.number("limit_maxbytes")
     if used is None or limit is None:
-        raise UnsupportedError("the server tells no bytes and limit_maxbytes")
+        raise UnsupportedError("the server does not report bytes and limit_maxbytes")
     return Storage(used, limit)
 
 
