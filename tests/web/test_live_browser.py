@@ -116,9 +116,7 @@ def test_of_many_clients_the_best_have_curves(
         log.write(trial(f"client-{number}", 0, 100.0 + number))
     with opened(browser, visitor) as page:
         page.goto(PAGE)
-        expect(page.locator("#drawn")).to_have_text(
-            "The curves are those of the 12 best of 14 so far."
-        )
+        expect(page.locator("#drawn")).to_have_text("The curves show the 12 best of 14 so far.")
         shown = page.locator("#rate .u-legend .u-label").all_inner_texts()
         assert shown[1:] == [f"client-{number}" for number in range(2, 14)]
         # One that was not drawn becomes the best.

@@ -102,7 +102,7 @@ function* refusals(setup, client, kinds) {
   const missing = [...tape.kinds].map((kind) => KINDS[kind]).filter((kind) => !kinds.includes(kind));
   yield [missing.length > 0, `no ${missing.sort().join(', ')}`];
   yield [tape.thinks, 'no time to think between operations'];
-  yield [!tape.readable, 'its keys are strings, and those of the tape are no UTF-8'];
+  yield [!tape.readable, 'its keys are strings, and the tape has keys that are no UTF-8'];
   yield* optionRefusals(setup, client, inProcess);
   yield [!client.wires.includes(setup.wire), `no wire ${setup.wire}, only ${client.wires.join(', ')}`];
   yield [inProcess && servers.length > 0, 'a cache in the process has no servers'];

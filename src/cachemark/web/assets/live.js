@@ -286,7 +286,7 @@ function showAll() {
     const cells = drawnCells();
     for (const [id, field] of Object.entries(CURVES)) plot(id, field, cells);
     const isPart = cells.length < state.cells.length;
-    part("drawn").textContent = isPart ? `The curves are those of the ${cells.length} best of ${state.cells.length} so far.` : "";
+    part("drawn").textContent = isPart ? `The curves show the ${cells.length} best of ${state.cells.length} so far.` : "";
   }
 }
 

@@ -74,7 +74,7 @@ fn a_server_without_descriptors_says_so_and_goes_on() {
         drop(many);
         let began = Instant::now();
         while !is_answered(&mut connect(address)) {
-            assert!(began.elapsed() < PATIENCE, "{io}: it serves nobody any more");
+            assert!(began.elapsed() < PATIENCE, "{io}: it serves no client any more");
         }
     }
 }

@@ -136,7 +136,7 @@ fn connections_are_refused_or_wait() {
     let proxied = Proxied::start(upstream);
     for _ in 0..2 {
         proxied.fault(r#"{"kind": "refuse"}"#);
-        let refused = TcpStream::connect(proxied.address).expect_err("nobody listens");
+        let refused = TcpStream::connect(proxied.address).expect_err("no listener");
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
         proxied.fault(r#"{"kind": "full-backlog"}"#);
         let waits = TcpStream::connect_timeout(&proxied.address, Duration::from_millis(50));

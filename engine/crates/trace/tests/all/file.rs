@@ -169,7 +169,7 @@ fn csv_comes_out_and_goes_in() {
 }
 
 #[test]
-fn nobody_can_read_anonymous_keys() {
+fn no_reader_can_restore_anonymous_keys() {
     let anonymous = Conversion { anonymous: true, ..TO_FILE };
     let text = "\
 time,op,key,size,ttl
