@@ -180,3 +180,13 @@ def test_a_client_has_one_colour_in_all_plots(count: int) -> None:
         assert len({found[client] for found in lines if client in found}) == 1, client
     shown = [line_style(row.series) for row in group.rows if row.series is not None]
     assert len({(style.role, tuple(style.dash)) for style in shown}) == count
+
+
+def test_no_two_of_many_lines_look_alike() -> None:
+    marks = [ChartPoint(x=1.0, y=1.0), ChartPoint(x=2.0, y=2.0)]
+    own = [ChartLine(label=f"c{number}", marks=marks, series=number) for number in range(9)]
+    grey = [ChartLine(label=f"native{option}", marks=marks) for option in ("", "?a=1", "?b=1")]
+    spec = line_chart([*grey, *own], 680, 240, x={}, y_title="ns")
+    drawn = [layer["mark"] for layer in spec["layer"] if isinstance(layer["mark"], dict)]
+    styles = [(of["color"], tuple(of["strokeDash"])) for of in drawn if of["type"] == "line"]
+    assert len(set(styles)) == len(styles) == 12

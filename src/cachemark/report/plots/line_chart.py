@@ -21,7 +21,6 @@ from cachemark.report.plots.layout import (
 )
 from cachemark.report.plots.palette import (
     GREY,
-    YARDSTICK_LINE,
     ColourRole,
     LineStyle,
     light,
@@ -156,7 +155,13 @@ def _styles(named: Sequence[ChartLine]) -> list[LineStyle]:
     """The style of each line; no two lines have the same."""
     if all(line.series is None for line in named):
         return [line_style(place) for place in range(len(named))]
-    return [YARDSTICK_LINE if line.series is None else line_style(line.series) for line in named]
+    grey = sorted(line.label for line in named if line.series is None)
+    return [
+        line_style(grey.index(line.label), grey=True)
+        if line.series is None
+        else line_style(line.series)
+        for line in named
+    ]
 
 
 def _plot_area(named: Sequence[ChartLine], width: int) -> PlotArea:

@@ -69,14 +69,11 @@ class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
     shape: str
 
 
-YARDSTICK_LINE = LineStyle(role="faint", dash=[1, 0], shape="circle")
-
-
-def line_style(series: int) -> LineStyle:
+def line_style(series: int, *, grey: bool = False) -> LineStyle:
     """The style of a client's number: from the seventh on, colours come again with other dashes."""
     count = len(SERIES)
     return LineStyle(
-        role=SERIES[series % count],
+        role="faint" if grey else SERIES[series % count],
         dash=DASHES[(series + series // count) % count],
         shape=SHAPES[(series + series // count) % count],
     )
