@@ -13,6 +13,8 @@ use pcap_parser::{
 };
 
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// The kind of blocks that early writers used for packets.
+const OLD_PACKET: u32 = 2;
 /// A larger block is damaged: packets have at most 256 KiB.
 const MOST_BLOCK_BYTES: usize = 1 << 24;
 const READ_BYTES: usize = 1 << 18;
@@ -221,6 +223,18 @@ impl<R: Read> CaptureFile<R> {
                         let bytes = range(bytes, data);
                         Found::Packet { at_ns, link: interface.link, bytes, length }
                     }
+                    Block::Unknown(block) if block.block_type == OLD_PACKET => {
+                        let packet = OldPacket::of(block.data, *big_endian);
+                        let packet = packet.ok_or(Broken::Damaged("no block of a packet"))?;
+                        let interface = interfaces.get(packet.interface);
+                        let interface = interface.ok_or(Broken::Damaged("no such interface"))?;
+                        Found::Packet {
+                            at_ns: interface.ns(packet.units)?,
+                            link: interface.link,
+                            bytes: range(bytes, packet.data),
+                            length: packet.length.max(packet.data.len()),
+                        }
+                    }
                     _ => Found::Other,
                 };
                 (rest.len(), found)
@@ -278,8 +292,37 @@ fn pcap_packet(header: &PcapHeader, bytes: &[u8]) -> Result<(usize, Found), Brok
     Ok((rest.len(), found))
 }
 
+/// The content of a block of the old kind.
+struct OldPacket<'a> {
+    interface: usize,
+    units: u64,
+    data: &'a [u8],
+    length: usize,
+}
+
+impl<'a> OldPacket<'a> {
+    /// `None`: it is too short.
+    fn of(block: &'a [u8], big_endian: bool) -> Option<OldPacket<'a>> {
+        let number = |at: usize, bytes: usize| {
+            let number = block.get(at..at + bytes)?.iter();
+            let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
+            Some(if big_endian { number.fold(0, add) } else { number.rev().fold(0, add) })
+        };
+        let captured = usize::try_from(number(12, 4)?).ok()?;
+        Some(OldPacket {
+            interface: number(0, 2)? as usize,
+            units: number(4, 4)? << 32 | number(8, 4)?,
+            data: block.get(20..)?.get(..captured)?,
+            length: number(16, 4)? as usize,
+        })
+    }
+}
+
 fn interface(description: &InterfaceDescriptionBlock<'_>) -> Result<Interface, Broken> {
-    let resolution = description.ts_resolution().filter(|resolution| *resolution > 0);
+    // The highest bit tells that it is a power of 2, not of 10.
+    let (base, exponent) =
+        (if description.if_tsresol < 0x80 { 10_u64 } else { 2 }, description.if_tsresol & 0x7f);
+    let resolution = base.checked_pow(exponent.into());
     Ok(Interface {
         link: description.linktype.0 as u16,
         resolution: resolution.ok_or(Broken::Damaged("no such resolution of times"))?,
@@ -304,4 +347,35 @@ fn drops(statistics: &InterfaceStatisticsBlock<'_>, big_endian: bool) -> u64 {
     let options = statistics.options.iter().filter(|option| DROPS.contains(&option.code));
     let counts = options.filter_map(|option| option.as_bytes().ok()?.try_into().ok().map(number));
     counts.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of a pcapng file in little-endian order.
+    fn block(kind: u32, content: &[u8]) -> Vec<u8> {
+        let length = (content.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, content, &length].concat()
+    }
+
+    #[test]
+    fn old_blocks_of_packets_and_binary_parts_of_seconds_are_read() {
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let section: Vec<u8> = words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]);
+        // Ethernet, any length, and the option that a unit is 2 to the power of -20 s.
+        let interface: Vec<u8> = words(&[1, 0, 9 | 1 << 16, 0x80 | 20, 0]);
+        let packet: Vec<u8> = words(&[0, 0, 3 << 19, 4, 99, 0x6463_6261]);
+        let file = [
+            block(0x0a0d_0d0a, &section),
+            block(1, &interface),
+            block(OLD_PACKET, &packet),
+            block(OLD_PACKET, &packet[..8]),
+        ];
+        let bytes = file.concat();
+        let mut read = CaptureFile::open(&bytes[..]).expect("a capture");
+        let packet = read.next().expect("a packet").expect("one");
+        assert_eq!((packet.at_ns, packet.bytes, packet.length), (3 * NS / 2, &b"abcd"[..], 99));
+        assert!(read.next().is_err_and(|error| error.starts_with("packet 2: it is damaged")));
+    }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     /// The number behind the last byte of the server, and the client's byte that it waits for.
     server_sent: Option<u32>,
     server_awaits: Option<u32>,
+    /// The server's byte that the client waits for.
+    client_awaits: Option<u32>,
     /// One side has ended it.
     pub is_closed: bool,
     pub last_ns: u64,
@@ -38,6 +40,7 @@ impl Connection {
             first: None,
             server_sent: None,
             server_awaits: None,
+            client_awaits: None,
             is_closed: false,
             last_ns: 0,
         };
@@ -100,6 +103,10 @@ impl Connection {
         if header.begins {
             return;
         }
+        if let Some(acknowledged) = header.acknowledged {
+            self.client_awaits = later(acknowledged, self.client_awaits);
+        }
+        self.skip_known_gaps(piece.at_ns, book);
         if piece.length > 0 {
             self.note_turn(header);
         }
@@ -146,10 +153,6 @@ impl Connection {
         self.note(header, piece.at_ns);
         let begins = u32::from(header.begins);
         let end = header.sequence.wrapping_add(piece.length as u32).wrapping_add(begins);
-        let later = |new: u32, old: Option<u32>| match old {
-            Some(old) if (new.wrapping_sub(old) as i32) < 0 => Some(old),
-            _ => Some(new),
-        };
         self.server_sent = later(end, self.server_sent);
         if let Some(acknowledged) = header.acknowledged {
             self.server_awaits = later(acknowledged, self.server_awaits);
@@ -157,10 +160,20 @@ impl Connection {
         if header.begins {
             return self.begin_answers(header);
         }
+        self.skip_known_gaps(piece.at_ns, book);
         let Connection { exchange, answered, .. } = self;
         if exchange.replies.is_in_step() {
             answered.add(header.sequence, piece, &mut |piece| exchange.replies.read(&piece, book));
         }
+    }
+
+    /// Give up segments that the other side got, and the capture did not.
+    fn skip_known_gaps(&mut self, now_ns: u64, book: &mut Book) {
+        let Connection { exchange, asked, answered, .. } = self;
+        asked.skip_known_gap(self.server_awaits, now_ns, &mut |piece| exchange.ask(&piece, book));
+        answered.skip_known_gap(self.client_awaits, now_ns, &mut |piece| {
+            exchange.replies.read(&piece, book);
+        });
     }
 
     /// Give up segments that have been missing for long; or all, at the end.
@@ -173,5 +186,13 @@ impl Connection {
     /// Segments that came more than once.
     pub(crate) fn retransmitted(&self) -> u64 {
         self.asked.retransmitted + self.answered.retransmitted
+    }
+}
+
+/// The later one of two sequence numbers.
+fn later(new: u32, old: Option<u32>) -> Option<u32> {
+    match old {
+        Some(old) if (new.wrapping_sub(old) as i32) < 0 => Some(old),
+        _ => Some(new),
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 /// How long segments behind a missing one wait, on the clock of the capture.
 pub(crate) const GAP_WAIT_NS: u64 = 500_000_000;
+/// The same if the other side has them: then the capture lost them, or shows them late.
+const KNOWN_GAP_WAIT_NS: u64 = 10_000_000;
 /// The most segments that wait, and their most bytes.
 const MOST_WAITING: usize = 4096;
 const MOST_WAITING_BYTES: usize = 1 << 22;
@@ -112,6 +114,24 @@ impl Stream {
         }
     }
 
+    /// Give up what is missing if the other side awaits a byte behind it: it got the missing ones.
+    pub(crate) fn skip_known_gap(
+        &mut self,
+        awaited: Option<u32>,
+        now_ns: u64,
+        take: &mut dyn FnMut(Piece<'_>),
+    ) {
+        let (Some((next, at)), Some((place, _)), Some(awaited)) =
+            (self.next, self.waiting.first_key_value(), awaited)
+        else {
+            return;
+        };
+        let has_it = ahead(awaited, next) >= (place - at) as i64;
+        if has_it && self.gap_since_ns + KNOWN_GAP_WAIT_NS <= now_ns {
+            self.skip_gap(take);
+        }
+    }
+
     fn skip_gap(&mut self, take: &mut dyn FnMut(Piece<'_>)) {
         let (Some((place, waiting)), Some((_, at))) = (self.waiting.first_key_value(), self.next)
         else {
@@ -203,5 +223,21 @@ mod tests {
         assert_eq!(seen, 0);
         stream.skip_gaps(Some(10 + GAP_WAIT_NS), &mut |_| seen += 1);
         assert_eq!(seen, 2, "the gap, and what is behind it");
+    }
+
+    #[test]
+    fn what_the_other_side_has_is_awaited_for_a_short_time() {
+        let mut stream = Stream::default();
+        stream.begin(0);
+        let piece = |at_ns, bytes| Piece { at_ns, bytes, length: 1, is_missing: false };
+        let mut seen = 0;
+        stream.add(5, piece(10, b"x"), &mut |_| seen += 1);
+        let mut after = |awaited, wait_ns| {
+            stream.skip_known_gap(Some(awaited), 10 + wait_ns, &mut |_| seen += 1);
+            seen
+        };
+        assert_eq!(after(4, GAP_WAIT_NS), 0, "not all of it");
+        assert_eq!(after(6, KNOWN_GAP_WAIT_NS - 1), 0, "it may come yet");
+        assert_eq!(after(6, KNOWN_GAP_WAIT_NS), 2);
     }
 }
