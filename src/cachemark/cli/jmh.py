@@ -133,7 +133,7 @@ class Output:
 
 
 def jmh(
-    *clients: Annotated[str, Parameter(completer=completers.clients)],
+    *clients: Annotated[str, Parameter(completer=completers.clients, help="such as java/folsom")],
     server: Annotated[
         str,
         Parameter(completer=completers.servers, help="the server; `cachemark servers` lists them"),

@@ -66,7 +66,7 @@ CALLS = {
 def refuse(setup):
     """Why it cannot be done, or the empty string."""
     more = sorted({"tls_name", "tls_client_cert"} & set(setup.options))
-    return f"TLS with {more[0]}" if more else ""
+    return f"the library's TLS has no {' and no '.join(more)}" if more else ""
 
 
 class Session(BaseSession):
