@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
-from tools.skips import complaints
+from tools.skips import TABLE, complaints
 
 LIMITS = {"*GEMS=*": 2, "apt-get install zsh": 1}
 
@@ -24,6 +25,12 @@ LIMITS = {"*GEMS=*": 2, "apt-get install zsh": 1}
 )
 def test_more_skips_are_a_complaint(reasons: list[str], says: list[str]) -> None:
     assert complaints(reasons, LIMITS) == says
+
+
+@pytest.mark.parametrize("reason", ["apt-get install memcached", "plays one server", ""])
+def test_the_table_lets_no_unnamed_reason_pass(reason: str) -> None:
+    limits = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    assert complaints([reason], limits) == [f"skipped for a new reason: {reason}"]
 
 
 def test_a_run_keeps_its_reasons(tmp_path: Path) -> None:

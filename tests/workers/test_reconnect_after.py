@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,15 +46,21 @@ CACHES = ("go/otter", "java/caffeine", "node/lru-cache", "perl/null", "c/null", 
 AFTER, OPS, THREADS = 10, 120, 2
 
 
-@pytest.mark.parametrize("servers", [1, 3])
-@pytest.mark.parametrize("client", worker_driver.clients(CLIENTS))
+def with_servers() -> list[Any]:
+    """Each client with one server, and with three if it plays several."""
+    return [
+        pytest.param(*client.values, servers, id=f"{client.id}-{servers}", marks=client.marks)
+        for client in worker_driver.clients(CLIENTS)
+        for servers in (1, 3)
+        if servers == 1
+        or ((ready := worker_driver.claims(str(client.id))) and "cluster" in ready.capabilities)
+    ]
+
+
+@pytest.mark.parametrize(("client", "servers"), with_servers())
 def test_the_server_counts_as_many_connections(
     client: Client, servers: int, tmp_path: Path
 ) -> None:
-    ready = worker_driver.claims(client.id)
-    assert ready is not None
-    if servers > 1 and "cluster" not in ready.capabilities:
-        pytest.skip("plays one server")
     tape = worker_driver.write_tape(
         tmp_path, "--keys", "20", "--ops", "120", "--mix", "get=1,set=1"
     )
@@ -112,7 +119,7 @@ def test_a_cache_in_the_process_has_no_connections(client: Client, tmp_path: Pat
 
 @pytest.mark.parametrize("design", ["trials", "rounds"])
 def test_a_run_tells_the_new_connections(design: str, inside: Inside, tmp_path: Path) -> None:
-    renews = "python/pymemcache?reconnect_after=20"
+    renews = "python/pymemcache?reconnect_after=5"  # a busy machine has few operations
     ended = inside(
         *(
             "run",
@@ -133,7 +140,7 @@ def test_a_run_tells_the_new_connections(design: str, inside: Inside, tmp_path: 
     assert (outcome.rounds is not None) == (design == "rounds")
     assert outcome.measure is not None
     ops = sum(op.ok for op in outcome.measure.operations.values())
-    assert outcome.measure.renewed >= ops // 20 - 1 > 0
+    assert outcome.measure.renewed >= ops // 5 - 1 > 0
     assert "new connections" in inside("report", "--format", "table").stdout
 
 
