@@ -37,8 +37,12 @@ ODD = ("naïve 🙂", "e\u0301", "x" * 3000, " ", "👩\u200d🔬")
 CORPUS = (*TERMINAL, *XML, *FORMULAS, *MARKDOWN, *MARKUP, *INVISIBLE, *ODD)
 
 
-def is_unsafe(character: str) -> bool:
-    """Whether a character may move a terminal's cursor, change its order, or break XML."""
+def is_unsafe(text: str) -> bool:
+    """Whether a character of it may move a terminal's cursor, change its order, or break XML."""
+    return any(map(_is_unsafe, set(text)))
+
+
+def _is_unsafe(character: str) -> bool:
     code = ord(character)
     return (
         (unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t")

@@ -2,6 +2,7 @@
 
 import random
 import re
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,7 @@ SERVERS = ("embedded", "memcached")
 RATES = {"slow": 10_000, "fast": 15_000, "slow#again": 10_000}
 
 
+@cache  # Most tests show the same run.
 def outcomes(blocks: int, squares: int = 2, apart: str = "") -> list[Outcome]:
     """Sittings of two sets, one for each server; each machine's speed differs from the last.
 

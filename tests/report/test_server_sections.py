@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from cachemark.model.server_stats import SlabClass
 from cachemark.report.server_loads import server_sections
@@ -53,6 +52,7 @@ def test_refused_swaps_have_a_column_for_each_number_of_callers(
 
 
 def test_a_full_server_has_its_size_classes(inside: Inside, tmp_path: Path) -> None:
+    """In the stored outcome, and in each form of the report."""
     ended = inside(*FULL)
     assert ended.returncode == 0, ended.stderr
     (outcome,) = read_outcomes(tmp_path)
@@ -64,12 +64,8 @@ def test_a_full_server_has_its_size_classes(inside: Inside, tmp_path: Path) -> N
     assert 4 * 2**20 < sum(one.memory_bytes for one in classes) < 64 * 2**20
     table = told(inside, "Memory by size class")
     assert len(table["rows"]) == len([one for one in classes if one.memory_bytes])
-
-
-@pytest.mark.parametrize("form", ["table", "markdown", "html"])
-def test_each_form_has_the_size_classes(form: str, inside: Inside) -> None:
-    assert inside(*FULL).returncode == 0
-    assert "Memory by size class" in inside("report", "--format", form).stdout
+    for form in ("table", "markdown", "html"):
+        assert "Memory by size class" in inside("report", "--format", form).stdout, form
 
 
 def test_servers_without_evictions_have_no_table() -> None:

@@ -184,6 +184,7 @@ def bucket_lowest_ns(index: int) -> int:
     return sub << bucket
 
 
+@lru_cache(maxsize=1 << 15)
 def bucket_highest_ns(index: int) -> int:
     """The highest value of a bucket, in ns."""
     bucket, sub = _split(index)
@@ -193,6 +194,4 @@ def bucket_highest_ns(index: int) -> int:
 def _split(index: int) -> tuple[int, int]:
     bucket = (index >> 10) - 1
     sub = (index & (_SUB_BUCKET_HALF - 1)) + _SUB_BUCKET_HALF
-    if bucket < 0:
-        return 0, sub - _SUB_BUCKET_HALF
-    return bucket, sub
+    return (bucket, sub) if bucket >= 0 else (0, sub - _SUB_BUCKET_HALF)

@@ -8,6 +8,7 @@ comes from how the part of the operations below it varies from trial to trial.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -80,11 +81,10 @@ def pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> PooledP
     """
     if not trials:
         return None
-    first, *others = trials
-    asked = (tuple(others), percent)
-    if asked not in first.pooled:
-        first.pooled[asked] = _pooled_percentile(trials, percent)
-    return first.pooled[asked]
+    pooled, asked = trials[0].pooled, (trials[1:], percent)
+    if asked not in pooled:
+        pooled[asked] = _pooled_percentile(trials, percent)
+    return pooled[asked]
 
 
 def _pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> PooledPercentile | None:
@@ -111,7 +111,7 @@ def _pooled_percentile(trials: tuple[TrialTimes, ...], percent: float) -> Pooled
         parts=_parts_below(trials, ns, percent / 100),
         least_error=(merged.count * percent / 100 * (1 - percent / 100)) ** -0.5,
         logits=np.log(up_to / (1 - up_to)),
-        logs=np.array([_log(histogram.bucket_highest_ns(int(bucket))) for bucket in used]),
+        logs=np.array([_log(histogram.bucket_highest_ns(bucket)) for bucket in used.tolist()]),
     )
 
 
@@ -128,6 +128,7 @@ def _parts_below(trials: Sequence[TrialTimes], ns: int, share: float) -> NDArray
     return (below - share * counts) / (counts.mean() * share * (1 - share))
 
 
+@lru_cache(maxsize=1 << 16)
 def _log(ns: int) -> float:
     # A clock too coarse for an operation says 0.
     return math.log(max(histogram.LOWEST_NS, ns))
