@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cachemark.analysis.verdict.long_pauses import long_pause_findings
 from cachemark.host import process
-from cachemark.host.noise import NoiseMonitor
+from cachemark.host.noise import NoiseMonitor, is_stopped
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load
 from tests.builders.outcomes import measured
@@ -243,6 +243,15 @@ def signalled(child: subprocess.Popen[bytes], number: signal.Signals, state: int
     """Send a signal, and wait until the process is in that state."""
     child.send_signal(number)
     os.waitid(os.P_PID, child.pid, state | os.WNOWAIT)
+
+
+def test_a_stopped_fork_of_a_worker_is_found(tmp_path: Path) -> None:
+    for pid, state, forks in ((1, "S", "2 3"), (2, "R", ""), (3, "T", ""), (4, "S", "2")):
+        folder = tmp_path / f"proc/{pid}"
+        (folder / f"task/{pid}").mkdir(parents=True)
+        (folder / "stat").write_text(f"{pid} (a worker) {state} 0 0")
+        (folder / f"task/{pid}/children").write_text(forks)
+    assert [pid for pid in range(1, 6) if is_stopped(pid, tmp_path)] == [1, 3]
 
 
 def test_a_process_that_was_stopped_is_a_long_pause(worker: subprocess.Popen[bytes]) -> None:

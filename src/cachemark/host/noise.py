@@ -241,7 +241,8 @@ class Pauses:
 
 
 def is_stopped(pid: int, root: Path = Path("/")) -> bool:
-    """Whether a signal or a debugger has stopped a process."""
+    """Whether a signal or a debugger has stopped a process, or one that it has forked."""
+    forks = read(root / f"proc/{pid}/task/{pid}/children").split()
     # The name in parentheses may hold anything, also spaces and parentheses.
     state = read(root / f"proc/{pid}/stat").rpartition(")")[2].split()
-    return bool(state) and state[0] in ("T", "t")
+    return state[:1] in (["T"], ["t"]) or any(is_stopped(int(fork), root) for fork in forks)

@@ -105,6 +105,9 @@ class Sample(Record, frozen=True, kw_only=True):
     stats: dict[str, int] = {}
 
 
+Weight = Literal["INVALID", "OVERLOAD", "NON_STATIONARY", "withheld", "noise", "note"]
+
+
 class Finding(Record, frozen=True, kw_only=True):
     """The result of one rule of the verdict for a trial.
 
@@ -114,7 +117,7 @@ class Finding(Record, frozen=True, kw_only=True):
     """
 
     rule: str
-    weight: Literal["INVALID", "OVERLOAD", "NON_STATIONARY", "withheld", "noise", "note"]
+    weight: Weight
     text: str
     figure: float | None = None
     limit: float | None = None

@@ -11,7 +11,7 @@ from cachemark.analysis.verdict.withholding import GENERATOR_LAG
 from cachemark.model.outcome import Verdict
 from cachemark.runs.trials import judging
 
-_MAKERS = {"Finding", "invalid_finding", "note_finding"}
+_MAKERS = {"Finding", "invalid_finding", "limit_finding", "note_finding"}
 
 
 def _literal_rules(path: Path) -> set[str]:

@@ -1,8 +1,8 @@
 """Passes requests on to another worker, and changes what it says of its window and its slices.
 
-Usage: lying_worker.py LIE PROGRAM ARGUMENTS. LIE is `honest`; `clock` or `cpu`, which all workers
-tell, or `bytes` (of values); or `clock-of-one` or `cpu-of-one`, which only the worker of the tape's
-second segment tells.
+Usage: lying_worker.py LIE PROGRAM ARGUMENTS. LIE is `honest`; one of `clock`, `cpu`, `counts` (of
+slices), `bytes` (of values) and `times` (no response time is above the median), which all workers
+tell; or `clock-of-one` or `cpu-of-one`, which only the worker of the tape's second segment tells.
 """
 
 import json
@@ -11,11 +11,17 @@ import sys
 import threading
 from typing import IO
 
-DIVISORS = {
+import numpy as np
+
+from cachemark.model import histogram
+
+DIVISORS: dict[str, dict[str, float]] = {
     "honest": {},
     "clock": {"elapsed_ns": 3, "send_elapsed_ns": 3},
     "cpu": {"cpu_user_ns": 10, "cpu_system_ns": 10},
     "bytes": {},
+    "times": {},
+    "counts": {"ops": 0.5},
 }
 
 
@@ -25,10 +31,8 @@ def main() -> None:
         assert worker.stdin is not None
         assert worker.stdout is not None
         lie, _, of_one = lie.partition("-")
-        divisors: dict[str, int] = {} if of_one else DIVISORS[lie]
-        answers = threading.Thread(
-            target=pass_answers, args=(worker.stdout, divisors, lie == "bytes")
-        )
+        divisors: dict[str, float] = {} if of_one else DIVISORS[lie]
+        answers = threading.Thread(target=pass_answers, args=(worker.stdout, divisors, lie))
         answers.start()
         for line in sys.stdin.buffer:
             if of_one and b'"segment"' in line and json.loads(line)["segment"][0] == 1:
@@ -39,16 +43,28 @@ def main() -> None:
         answers.join()
 
 
-def pass_answers(lines: IO[bytes], divisors: dict[str, int], more_bytes: bool) -> None:
+def pass_answers(lines: IO[bytes], divisors: dict[str, float], lie: str) -> None:
     for line in lines:
         answer = json.loads(line)
         if answer["type"] in ("done", "slice_done"):
             told = divisors.keys() & answer.keys()
-            answer |= {name: answer[name] // divisors[name] for name in told}
-            for each in answer.get("operations", {}).values() if more_bytes else ():
-                each["value_bytes"] *= 2
+            answer |= {name: int(answer[name] / divisors[name]) for name in told}
+            for each in answer.get("operations", {}).values():
+                if lie == "bytes":
+                    each["value_bytes"] *= 2
+                if lie == "times" and each.get("response"):
+                    each["response"] = shorter(each["response"])
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
+
+
+def shorter(blob: str) -> str:
+    """Every time of a histogram above its median is the median."""
+    counts = histogram.decode(blob).counts.copy()
+    middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+    counts[middle] += counts[middle + 1 :].sum()
+    counts[middle + 1 :] = 0
+    return histogram.encode(histogram.Histogram(counts))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import pytest
 
 from cachemark.host import process
 from cachemark.model.outcome import Outcome
-from tests.builders.small_experiments import PATIENT, TRIALS, read_outcomes, write
+from tests.builders.small_experiments import PATIENT, ROUNDS, TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside
 from tests.conftest import ROOT
 
 WORKER = [sys.executable, str(ROOT / "tests/runs/trials/lying_worker.py")]
-OWN_TIMES = {"own-clock", "own-cpu"}
+OWN_TIMES = {"own-clock", "own-cpu", "own-counts", "own-times"}
 # Of so much CPU time a tenth is less than is tolerated.
 ENOUGH_CPU_NS = 300_000_000
 
@@ -33,6 +33,9 @@ def play(inside: Inside, folder: Path, lie: str, *options: str) -> Outcome:
     ("lie", "options", "rules"),
     [
         ("clock", ("--measure-ms", "200"), {"own-clock"}),
+        # A window too short to be seen from outside: its calls are longer than it.
+        ("clock", ("--ops", "500"), {"own-clock"}),
+        ("times", ("--ops", "500"), {"own-times"}),
         ("honest", ("--measure-ms", "2500"), set[str]()),
         ("honest", ("--ops", "3000"), set[str]()),
     ],
@@ -43,6 +46,17 @@ def test_a_lie_about_a_window_is_found(
     played = play(inside, tmp_path, lie, *options)
     assert {found.rule for found in played.findings} & OWN_TIMES == rules
     assert played.verdict == ("INVALID" if rules else "VALID"), played.findings
+
+
+def test_slices_that_tell_more_than_their_sum_are_found(inside: Inside, tmp_path: Path) -> None:
+    command = shlex.join([*WORKER, "counts", process.binary_path(), "worker", "network"])
+    name = write(tmp_path, ROUNDS.replace('twice = "native"\n', ""), blocks="1")
+    inside("run", name, "--client", "native", "--client", f"command:{command}")
+    lied = {
+        played.trial.cell.client: "own-counts" in {found.rule for found in played.findings}
+        for played in read_outcomes(tmp_path)
+    }
+    assert lied == {"native": False, f"command:{command}": True}
 
 
 def test_a_client_that_claims_more_bytes_is_found(inside: Inside, tmp_path: Path) -> None:

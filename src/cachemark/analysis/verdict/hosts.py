@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.model import histogram
 from cachemark.model.outcome import Finding, HostPart
 from cachemark.model.protocol import Done
@@ -21,17 +22,10 @@ def skew_finding(skew_ns: int, window_ns: int) -> list[Finding]:
     """Above 1 ms it is noted; above 1 % of the window the trial is INVALID."""
     if skew_ns <= _SKEW_NOTE_NS:
         return []
-    too_much = skew_ns > window_ns * _SKEW_PART
-    return [
-        Finding(
-            rule="start-skew",
-            weight="INVALID" if too_much else "note",
-            text=f"the hosts started up to {skew_ns / 1e6:.1f} ms apart",
-            figure=skew_ns / 1e6,
-            limit=window_ns * _SKEW_PART / 1e6,
-            unit="ms",
-        )
-    ]
+    limit_ns = window_ns * _SKEW_PART
+    weight = "INVALID" if skew_ns > limit_ns else "note"
+    text = f"the hosts started up to {skew_ns / 1e6:.1f} ms apart"
+    return [limit_finding("start-skew", text, skew_ns / 1e6, limit_ns / 1e6, "ms", weight=weight)]
 
 
 def clock_findings(
@@ -46,17 +40,10 @@ def clock_findings(
         errors_ns = part.clock_error_ns + later_errors_ns[part.name]
         limit_ns = _JUMP_NS + errors_ns + _SLEW_PART * trial_ns
         if abs(part.clock_moved_ns) > limit_ns:
-            findings.append(
-                Finding(
-                    rule="clock-jump",
-                    weight="INVALID",
-                    text=f"the clock of {part.name} moved by {part.clock_moved_ns / 1e6:+.1f} ms "
-                    "against the coordinator's",
-                    figure=abs(part.clock_moved_ns) / 1e6,
-                    limit=limit_ns / 1e6,
-                    unit="ms",
-                )
-            )
+            text = f"the clock of {part.name} moved by {part.clock_moved_ns / 1e6:+.1f} ms "
+            text += "against the coordinator's"
+            moved_ms = abs(part.clock_moved_ns) / 1e6
+            findings.append(limit_finding("clock-jump", text, moved_ms, limit_ns / 1e6, "ms"))
     return findings
 
 
@@ -81,16 +68,8 @@ def _unlike(unit: str, figures: Mapping[str, float]) -> list[Finding]:
         usual = median(others) if others else figure
         low, high = sorted((figure, usual))
         if high > low * _ALIKE_FACTOR:
-            findings.append(
-                Finding(
-                    rule="host-differs",
-                    weight="note",
-                    text=f"{name}: {figure:,.0f} {unit}, the other hosts {usual:,.0f}",
-                    figure=figure,
-                    limit=usual,
-                    unit=unit,
-                )
-            )
+            text = f"{name}: {figure:,.0f} {unit}, the other hosts {usual:,.0f}"
+            findings.append(limit_finding("host-differs", text, figure, usual, unit, weight="note"))
     return findings
 
 

@@ -6,6 +6,7 @@ the operations that waited then have its length. A pause of the server is not me
 
 from itertools import groupby
 
+from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.model.experiment import Load, NoisePolicy
 from cachemark.model.outcome import Finding, HostNoise
 from cachemark.model.protocol import Done
@@ -31,17 +32,10 @@ def long_pause_findings(
     if paused_ns < max(_SHORTEST_NS, _NAMED * window_ns):
         return []
     counts = paused_ns <= _LIMIT * window_ns or policy == "note"
-    return [
-        Finding(
-            rule="long-pause",
-            weight="noise" if counts else "INVALID",
-            text=f"{what} for {paused_ns / 1e9:.3g} s of a window of {window_ns / 1e9:.3g} s, "
-            "which lowers its rate and is in its response times",
-            figure=paused_ns / 1e6,
-            limit=_LIMIT * window_ns / 1e6,
-            unit="ms",
-        )
-    ]
+    text = f"{what} for {paused_ns / 1e9:.3g} s of a window of {window_ns / 1e9:.3g} s, "
+    text += "which lowers its rate and is in its response times"
+    weight, limit_ms = "noise" if counts else "INVALID", _LIMIT * window_ns / 1e6
+    return [limit_finding("long-pause", text, paused_ns / 1e6, limit_ms, "ms", weight=weight)]
 
 
 def _machine_ns(noise: HostNoise, measure: Done) -> int:

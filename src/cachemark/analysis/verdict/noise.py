@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from cachemark.analysis.verdict.open_loop import response_percentile_ns
+from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.analysis.verdict.withholding import Delay, delay_of_share
 from cachemark.model import machine_limits as limits
 from cachemark.model.experiment import Load, NoisePolicy
@@ -216,14 +217,9 @@ def _rule_findings(
     )
     invalidates = fails and (strict or (rule.biases_comparison and policy != "note"))
     limit = rule.limits.fail if fails and rule.limits.fail is not None else rule.limits.warn
-    yield Finding(
-        rule=rule.name,
-        weight="INVALID" if invalidates else "noise",
-        text=f"{rule.text}: {figure:.3g} {rule.limits.unit}, allowed {limit:g}",
-        figure=figure,
-        limit=limit,
-        unit=rule.limits.unit,
-    )
+    weight, unit = "INVALID" if invalidates else "noise", rule.limits.unit
+    text = f"{rule.text}: {figure:.3g} {unit}, allowed {limit:g}"
+    yield limit_finding(rule.name, text, figure, limit, unit, weight=weight)
 
 
 def _kernel_log_findings(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
@@ -232,14 +228,9 @@ def _kernel_log_findings(noise: HostNoise, strict: bool, policy: NoisePolicy) ->
         lines = (noise.kernel_log or {}).get(pattern.name)
         if lines:
             invalidates = strict or (pattern.biases_comparison and policy != "note")
-            yield Finding(
-                rule=f"kernel-log {pattern.name}",
-                weight="INVALID" if invalidates else "noise",
-                text=f"the kernel's log, {pattern.name}: {lines[-1]}",
-                figure=len(lines),
-                limit=0,
-                unit="lines",
-            )
+            weight, rule = "INVALID" if invalidates else "noise", f"kernel-log {pattern.name}"
+            text = f"the kernel's log, {pattern.name}: {lines[-1]}"
+            yield limit_finding(rule, text, len(lines), 0, "lines", weight=weight)
 
 
 def _paused(noise: HostNoise, limit_ns: float) -> bool:
@@ -259,17 +250,10 @@ def _pause_findings(
     limit_ns = _pause_limit_ns(measure)
     if _paused(noise, limit_ns) and (load.schedule != "closed" or policy == "refuse"):
         longest_ns = noise.longest_pause_ns or 0
-        yield Finding(
-            rule="pauses",
-            weight="INVALID" if policy == "refuse" else "noise",
-            text=(
-                f"the machine paused for up to {longest_ns / 1e6:.1f} ms, allowed "
-                f"{limit_ns / 1e6:.2f} ms"
-            ),
-            figure=longest_ns,
-            limit=limit_ns,
-            unit="ns",
-        )
+        weight = "INVALID" if policy == "refuse" else "noise"
+        text = f"the machine paused for up to {longest_ns / 1e6:.1f} ms, allowed "
+        text += f"{limit_ns / 1e6:.2f} ms"
+        yield limit_finding("pauses", text, longest_ns, limit_ns, "ns", weight=weight)
 
 
 def _clock_findings(noise: HostNoise) -> Iterator[Finding]:
@@ -277,11 +261,5 @@ def _clock_findings(noise: HostNoise) -> Iterator[Finding]:
     step_ns = noise.clock_step_ns or 0
     limit_ns = _SLEW_NS + _SLEW_PART * noise.window_ns
     if abs(step_ns) > limit_ns:
-        yield Finding(
-            rule="clock-step",
-            weight="note",
-            text="the wall clock was set in the window; no measured time depends on it",
-            figure=step_ns,
-            limit=limit_ns,
-            unit="ns",
-        )
+        text = "the wall clock was set in the window; no measured time depends on it"
+        yield limit_finding("clock-step", text, step_ns, limit_ns, "ns", weight="note")

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from cachemark.analysis.verdict.trial_verdict import invalid_finding
+from cachemark.analysis.verdict.trial_verdict import invalid_finding, limit_finding
 from cachemark.analysis.verdict.withholding import (
     GENERATOR_LAG,
     Delay,
@@ -72,13 +72,8 @@ def overload_findings(measure: Done, load: Load) -> list[Finding]:
 
 
 def _overload_finding(text: str, achieved: float) -> Finding:
-    return Finding(
-        rule="achieved",
-        weight="OVERLOAD",
-        text=text,
-        figure=achieved,
-        limit=_MIN_ACHIEVED,
-        unit="of what was due",
+    return limit_finding(
+        "achieved", text, achieved, _MIN_ACHIEVED, "of what was due", weight="OVERLOAD"
     )
 
 

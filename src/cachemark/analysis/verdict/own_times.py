@@ -8,6 +8,7 @@ would be ranked too high.
 
 from collections.abc import Iterator
 
+from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.model.outcome import Finding, Observed, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
@@ -41,10 +42,10 @@ def _of_window(outcome: Outcome) -> Iterator[Finding]:
     if rounds is None:
         yield from _of_run("", done, outcome.observed, outcome)
         return
-    slices = rounds.slices
-    yield from _of_slices("", sum(slices.elapsed_ns), done, rounds)
-    if sum(slices.elapsed_ns) > sum(slices.wall_ns):
-        yield _clock_finding("", sum(slices.elapsed_ns), sum(slices.wall_ns), sum(slices.wall_ns))
+    own_ns, wall_ns = sum(rounds.slices.elapsed_ns), sum(rounds.slices.wall_ns)
+    yield from _of_slices("", own_ns, done, rounds)
+    if own_ns > wall_ns:
+        yield _clock_finding("", own_ns, wall_ns, wall_ns)
     yield from _of_slices("", done.elapsed_ns, done, rounds)
 
 
@@ -124,27 +125,12 @@ def _of_cpu(where: str, done: Done, seen_ns: int) -> Iterator[Finding]:
     own_ns = done.cpu_user_ns + done.cpu_system_ns
     least_ns = round((1 - _CPU_PART) * seen_ns) - _CPU_NS
     if own_ns and own_ns < least_ns:
-        text = (
-            f"the worker{where} reports {own_ns / 1e9:.3g} s of CPU time, "
-            f"and the kernel counted {seen_ns / 1e9:.3g} s of it within a part of the window"
-        )
-        yield Finding(
-            rule="own-cpu",
-            weight="INVALID",
-            text=text,
-            figure=own_ns / 1e6,
-            limit=least_ns / 1e6,
-            unit="ms",
-        )
+        text = f"the worker{where} reports {own_ns / 1e9:.3g} s of CPU time, "
+        text += f"and the kernel counted {seen_ns / 1e9:.3g} s of it within a part of the window"
+        yield limit_finding("own-cpu", text, own_ns / 1e6, least_ns / 1e6, "ms")
 
 
 def _clock_finding(where: str, own_ns: int, seen_ns: int, limit_ns: int) -> Finding:
-    return Finding(
-        rule="own-clock",
-        weight="INVALID",
-        text=f"the worker{where} reports a window of {own_ns / 1e9:.3g} s, "
-        f"and {seen_ns / 1e9:.3g} s passed",
-        figure=own_ns / 1e6,
-        limit=limit_ns / 1e6,
-        unit="ms",
-    )
+    text = f"the worker{where} reports a window of {own_ns / 1e9:.3g} s, "
+    text += f"and {seen_ns / 1e9:.3g} s passed"
+    return limit_finding("own-clock", text, own_ns / 1e6, limit_ns / 1e6, "ms")

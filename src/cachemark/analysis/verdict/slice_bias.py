@@ -10,6 +10,7 @@ is not known, so the length of slices is that for the worst.
 
 import math
 
+from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.model.experiment import Load, RoundsTiming
 from cachemark.model.experiment_checks import MAX_CLOSED_SLICE_MS
 from cachemark.model.experiment_limits import outstanding_ops
@@ -58,15 +59,7 @@ def slice_bias_findings(outcome: Outcome) -> list[Finding]:
     if counted_ns > 0 and rounds.operation_ns * _LONG_ENOUGH <= counted_ns:
         return []
     bias = most_bias_percent(rounds.operation_ns, counted_ns) if counted_ns > 0 else math.inf
-    return [
-        Finding(
-            rule="slice-bias",
-            weight="INVALID",
-            text=f"{callers_of(outcome.load)} callers need {rounds.operation_ns / 1e6:.1f} ms for"
-            f" an operation each: in slices of {rounds.length_us / 1e3:g} ms the rate may be up to"
-            f" {bias:.1f} % too high; use --set design=trials",
-            figure=bias,
-            limit=100 * _MOST_OPERATIONS / _LONG_ENOUGH,
-            unit="%",
-        )
-    ]
+    text = f"{callers_of(outcome.load)} callers need {rounds.operation_ns / 1e6:.1f} ms for"
+    text += f" an operation each: in slices of {rounds.length_us / 1e3:g} ms the rate may be up to"
+    text += f" {bias:.1f} % too high; use --set design=trials"
+    return [limit_finding("slice-bias", text, bias, 100 * _MOST_OPERATIONS / _LONG_ENOUGH, "%")]

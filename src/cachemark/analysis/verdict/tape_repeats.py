@@ -4,6 +4,7 @@ Whether a read finds its key may depend on the operations before it: a `fetch` s
 not find. A tape that is played again finds what it stored before, where new operations would not.
 """
 
+from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.analysis.verdict.withholding import Judged
 from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Finding, Outcome
@@ -76,14 +77,9 @@ def _finding(before: int, played: int, ops: int) -> Finding:
         why = f"a tape of {ops:,} operations was played more than once"
         remedy = f"workloads.records = {_advised(before + played)} makes it long enough"
         remedy += ", with timing.warmup_ms = 0" if before else ""
-    return Finding(
-        rule=TAPE_REPEATED,
-        weight="withheld",
-        text=f"{why}, which finds what it stored before; {remedy}",
-        figure=round((before + played) / ops, 2),
-        limit=1,
-        unit="passes",
-    )
+    text = f"{why}, which finds what it stored before; {remedy}"
+    passes = round((before + played) / ops, 2)
+    return limit_finding(TAPE_REPEATED, text, passes, 1, "passes", weight="withheld")
 
 
 def _advised(played: int) -> int:

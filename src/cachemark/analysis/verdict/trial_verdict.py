@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.verdict.withholding import Judged
-from cachemark.model.outcome import Finding, LagBound, Stationarity, Verdict, Withheld
+from cachemark.model.outcome import Finding, LagBound, Stationarity, Verdict, Weight, Withheld
 
 # The worst finding decides.
 _ORDER: tuple[Verdict, ...] = ("INVALID", "OVERLOAD", "NON_STATIONARY")
@@ -60,6 +60,13 @@ def with_more(verdict: TrialVerdict, more: Judged) -> TrialVerdict:
 def invalid_finding(rule: str, text: str) -> Finding:
     """A finding that makes the trial INVALID."""
     return Finding(rule=rule, weight="INVALID", text=text)
+
+
+def limit_finding(
+    rule: str, text: str, figure: float, limit: float, unit: str, *, weight: Weight = "INVALID"
+) -> Finding:
+    """A finding of a figure that is beyond its limit."""
+    return Finding(rule=rule, weight=weight, text=text, figure=figure, limit=limit, unit=unit)
 
 
 def note_finding(rule: str, text: str) -> Finding:

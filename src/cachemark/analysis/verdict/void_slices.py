@@ -8,9 +8,10 @@ times of the void slices cannot have moved it too far, whatever they were.
 
 import math
 
+from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.analysis.verdict.withholding import Judged, limit_ns, supported, times_by_kind
 from cachemark.model.histogram import Histogram
-from cachemark.model.outcome import Finding, Withheld
+from cachemark.model.outcome import Withheld
 from cachemark.model.protocol import Done
 from cachemark.model.rounds import SKEW_LIMIT_NS, Rounds
 
@@ -30,25 +31,14 @@ def judge_void(measure: Done, rounds: Rounds) -> Judged:
     too_many = rounds.void_slices > _VOID_PART * planned
     weight = "INVALID" if too_many else "withheld" if withheld else "note"
     paused, apart = rounds.paused_slices, rounds.void_slices - rounds.paused_slices
+    limit = _VOID_PART * planned
+    skewed = f"{apart} of {planned} slices are void: hosts may have started them more than "
+    skewed += f"{SKEW_LIMIT_NS / 1e6:g} ms apart{gone}"
+    stopped = f"{paused} of {planned} slices are void: the client was stopped or the machine "
+    stopped += f"paused in them, for {rounds.paused_ns / 1e9:.3g} s in all{gone}"
     findings = [
-        Finding(
-            rule="void-slices",
-            weight=weight,
-            text=f"{apart} of {planned} slices are void: hosts may have started them more than "
-            f"{SKEW_LIMIT_NS / 1e6:g} ms apart{gone}",
-            figure=apart,
-            limit=_VOID_PART * planned,
-            unit="slices",
-        ),
-        Finding(
-            rule="long-pause",
-            weight=weight,
-            text=f"{paused} of {planned} slices are void: the client was stopped or the machine "
-            f"paused in them, for {rounds.paused_ns / 1e9:.3g} s in all{gone}",
-            figure=paused,
-            limit=_VOID_PART * planned,
-            unit="slices",
-        ),
+        limit_finding("void-slices", skewed, apart, limit, "slices", weight=weight),
+        limit_finding("long-pause", stopped, paused, limit, "slices", weight=weight),
     ]
     return Judged(findings=[each for each in findings if each.figure], withheld=withheld)
 

@@ -9,6 +9,7 @@ from cachemark.analysis.verdict import (
     conclude,
     invalid_finding,
     judge,
+    own_sum_findings,
     own_time_findings,
     repeated_tape,
     with_more,
@@ -54,8 +55,8 @@ def judged(
         policy=setting.noise if outcome.rounds is None else "note",
     )
     void = judge_void(outcome.measure, outcome.rounds) if outcome.rounds else Judged()
-    own = Judged(findings=[*own_time_findings(outcome), *slice_bias_findings(outcome)])
-    for more in (void, Judged(findings=[*of_hosts]), repeated_tape(outcome), own):
+    own = [*own_time_findings(outcome), *own_sum_findings(outcome), *slice_bias_findings(outcome)]
+    for more in (void, Judged(findings=[*of_hosts, *own]), repeated_tape(outcome)):
         verdict = with_more(verdict, more)
     if stats.reason:
         findings = [*verdict.findings, invalid_finding("distrust", stats.reason)]
