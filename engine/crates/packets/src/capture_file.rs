@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn old_blocks_of_packets_and_binary_parts_of_seconds_are_read() {
+    fn old_packet_blocks_and_binary_parts_of_seconds_are_read() {
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let section: Vec<u8> = words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]);
         // Ethernet, any length, and the option that a unit is 2 to the power of -20 s.

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_other_side_has_is_awaited_for_a_short_time() {
+    fn what_the_other_side_has_is_awaited_shortly() {
         let mut stream = Stream::default();
         stream.begin(0);
         let piece = |at_ns, bytes| Piece { at_ns, bytes, length: 1, is_missing: false };
