@@ -25,7 +25,7 @@ ALLOWED = {
     "report/originals/claims.py": 1,  # cachemark's own list
     "report/resilience/known_issues.py": 1,  # cachemark's own list
     "runs/agents/dask_settings.py": 1,  # cachemark's own settings
-    "runs/agents/identity.py": 1,  # a key or certificate that the hosts file names
+    "runs/agents/identity.py": 1,  # cachemark's own sources
     "runs/calibrate/sweep.py": 1,  # a method of this name, which opens no file
     "runs/counting/allocations.py": 3,  # a new temporary folder of the own user
     "runs/counting/profiles.py": 1,  # a new temporary folder of the own user
