@@ -19,6 +19,7 @@ from cachemark.host.engine_output import write_tape
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
 from cachemark.model.footprint import Footprint
+from cachemark.model.server_memory import Fill
 from cachemark.model.tape_header import read_header
 
 # Lengths to draw before they repeat.
@@ -38,23 +39,6 @@ _PROGRESS_STEPS = 20
 _LINES_BYTES = 1024
 
 
-class Fill(msgspec.Struct, frozen=True, kw_only=True):
-    """A server filled with items of one size. `ended` says what ended the fill.
-
-    `reason` is why there are no figures; otherwise it is empty.
-    """
-
-    server: str
-    version: str = ""
-    value_bytes: int
-    key_bytes: int = KEY_BYTES
-    items: int = 0
-    limit_bytes: int | None = None
-    ended: str = ""
-    footprint: Footprint | None = None
-    reason: str = ""
-
-
 def fill(spec: ServerSpec, value_bytes: int) -> Fill:
     """Start a server and fill it. A failure is not raised, but stored in `Fill.reason`."""
     return fill_shapes(spec, fixed_shapes(value_bytes, KEY_BYTES))
@@ -69,7 +53,9 @@ def fill_shapes(spec: ServerSpec, shapes: "ItemShapes") -> Fill:
             return _fill_running(server, spec.text, shapes)
     except TrialError as error:
         value_bytes = round(shapes.mean_value_bytes)
-        return Fill(server=spec.text, value_bytes=value_bytes, reason=error.text)
+        return Fill(
+            server=spec.text, value_bytes=value_bytes, key_bytes=KEY_BYTES, reason=error.text
+        )
 
 
 def filled(server: RunningServer, name: str, value_bytes: int) -> Fill:
@@ -99,6 +85,7 @@ def _filled(server: RunningServer, name: str, shapes: "ItemShapes") -> Fill:
         server=name,
         version=server.facts.version,
         value_bytes=round(shapes.mean_value_bytes),
+        key_bytes=round(shapes.mean_bytes - shapes.mean_value_bytes),
         items=items,
         limit_bytes=limit,
         ended=ended,

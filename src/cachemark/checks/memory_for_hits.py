@@ -23,6 +23,7 @@ from cachemark.host.engine_output import write_tape
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Operation, Prepare, RunRequest
+from cachemark.model.server_memory import HitRatio, MemoryForHits
 
 # A window has as many fetches as there are keys, within these limits.
 _MIN_WINDOW, _MAX_WINDOW = 100_000, 4_000_000
@@ -59,37 +60,6 @@ class Fetches(msgspec.Struct, frozen=True, kw_only=True):
     def shapes(self) -> ItemShapes:
         """The items. Raises UsageError for a text that is none."""
         return drawn_shapes(self.items, self.size, self.key_length)
-
-
-class HitRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """The hits of a server of some memory, among the counted fetches.
-
-    `settled`: before them, half of its items were replaced, no item was evicted any more, or the
-    ratio was constant.
-    """
-
-    memory_mib: int
-    ratio: float
-    fetches: int
-    held_items: int | None
-    settled: bool
-
-
-class MemoryForHits(msgspec.Struct, frozen=True, kw_only=True):
-    """The least memory that reached a hit ratio, and the most that did not.
-
-    `reached` and `missed` are None if no memory did so. `all_items_mib` is an estimate. `reason` is
-    why there is no answer.
-    """
-
-    server: str
-    items: int
-    data_bytes: int
-    target: float
-    all_items_mib: int | None = None
-    reached: HitRatio | None = None
-    missed: HitRatio | None = None
-    reason: str = ""
 
 
 def memory_for_hits(

@@ -18,6 +18,7 @@ from cachemark.endpoints.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import ServerSpec, running_unencrypted, with_memory
 from cachemark.host.memory import available_bytes
 from cachemark.model.errors import TrialError
+from cachemark.model.server_memory import MemoryNeed
 from cachemark.model.units import MIB
 
 FillProgress = Callable[[str], None]
@@ -34,25 +35,6 @@ _MAX_ITEMS = 20_000_000
 # Less memory is tried for so few items, until the answer is known to this part.
 _MAX_NARROWED_ITEMS = 1_000_000
 _NARROW_PART = 0.05
-
-
-class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
-    """The memory that a server needs for items.
-
-    `held` says whether all items were stored in `memory_mib` without an eviction; otherwise the
-    figure is an estimate. `rss_bytes` is the server's resident memory then. In `too_small_mib` they
-    did not fit; None if no less memory was tried. `reason` is why there are no figures.
-    """
-
-    server: str
-    items: int
-    data_bytes: int
-    item_bytes: float | None = None
-    memory_mib: int | None = None
-    held: bool = False
-    too_small_mib: int | None = None
-    rss_bytes: int | None = None
-    reason: str = ""
 
 
 def memory_need(

@@ -151,7 +151,7 @@ def _show(fleet: ToldTrace, told: TraceCapacity, name: str, out: Path | None, *,
     from cachemark.report.trace.document import joined  # noqa: PLC0415
     from cachemark.report.trace.told import document  # noqa: PLC0415
 
-    made = document(fleet, told)
+    made = document(fleet)
     if out is not None:
         others = [prediction.document(told.predicted)] if told.predicted else []
         others += [statistics.document(told.shown, name)] if told.shown else []

@@ -26,7 +26,7 @@ from cachemark.report.compare import (
 from cachemark.report.formats import fits_together
 from cachemark.runs.storage.store import Run, latest_run, open_run
 
-CompareForm = Literal["table", "markdown", "csv", "json", "junit"]
+CompareForm = Literal["table", "markdown", "csv", "json", "html", "junit"]
 _STATUS: dict[GateAnswer, int] = {"passed": OK, "failed": FAILED, "inconclusive": INCONCLUSIVE}
 GateFigure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
 _ONLY = "only these (may be repeated); within one run, the first is the baseline of the others"

@@ -12,7 +12,7 @@ from cachemark.model.errors import UsageError
 from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
 from cachemark.runs.resilience.stored import RunFolder
 
-HistoryForm = Literal["table", "markdown", "csv", "json"]
+HistoryForm = Literal["table", "markdown", "csv", "json", "html"]
 HistoryFigure = Literal[
     "rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"
 ]

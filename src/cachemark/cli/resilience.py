@@ -15,7 +15,7 @@ from rich.console import Console
 from cachemark.analysis.resilience.cell import PROFILES, CellOutcome, ResiliencePlan
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import console, print_text
+from cachemark.cli.output import console, print_text, terminal_width, write_text
 from cachemark.endpoints.clients import Client, ClientSpec, matching_clients, parse_client, registry
 from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
@@ -24,19 +24,11 @@ from cachemark.model.errors import UsageError
 from cachemark.model.faults import chosen_faults
 from cachemark.model.run_header import own_name
 from cachemark.report.console import print_words
-from cachemark.report.json_text import json_text
-from cachemark.report.resilience.export import exports
+from cachemark.report.resilience.export import RENDERERS, ResilienceReport, exports
 from cachemark.report.resilience.html import INDEX, about_run, pages
-from cachemark.report.resilience.matrix import (
-    MatrixRow,
-    matrix,
-    matrix_table,
-    reasons,
-    toned,
-    why_lines,
-)
+from cachemark.report.resilience.matrix import reasons, toned
 from cachemark.report.resilience.plan import plan_text
-from cachemark.report.terminal import print_table, print_toned
+from cachemark.report.terminal import print_toned
 from cachemark.runs.resilience.side_by_side import play_rest
 from cachemark.runs.resilience.stored import (
     ResilienceRun,
@@ -59,6 +51,8 @@ _BEST_KNOWN = (
 _QUICK_SITTINGS, _SITTINGS = 1, 3
 _JOBS_OF_A_CPU = 8
 _RESUMED = "leave the other options out, except --jobs and --dry-run"
+
+ResilienceForm = Literal["table", "markdown", "csv", "json", "html"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +83,20 @@ class Playing:
     ] = False
 
 
+@dataclass(frozen=True)
+class ResilienceForms:
+    """Where the outcomes are written, and how."""
+
+    form: Annotated[ResilienceForm, Parameter(name="--format")] = "table"
+    out: Annotated[Path | None, Parameter(help="write to this file")] = None
+    json: Annotated[bool, Parameter(help="the same as --format json")] = False
+
+    @property
+    def chosen(self) -> ResilienceForm:
+        """The form that was asked for."""
+        return "json" if self.json else self.form
+
+
 def resilience(
     *clients: Annotated[
         str,
@@ -117,7 +125,7 @@ def resilience(
     ] = None,
     playing: Annotated[Playing | None, Parameter(name="*")] = None,
     storage: Annotated[ResilienceStorage | None, Parameter(name="*")] = None,
-    json: Annotated[bool, Parameter(help="print the outcomes as JSON")] = False,
+    forms: Annotated[ResilienceForms | None, Parameter(name="*")] = None,
 ) -> int:
     """Find out what clients do when their server freezes, dies or answers wrongly.
 
@@ -126,20 +134,21 @@ def resilience(
     is unsafe or if a cell could not be judged.
     """
     storage, playing = storage or ResilienceStorage(), playing or Playing()
+    forms = forms or ResilienceForms()
     _check_jobs(playing.jobs)
     known = registry(process.binary_path())
     if storage.resume is not None:
         others = (clients, faults, lasting, profile, quick, storage.name)
         if any(others) or sittings is not None:
             raise UsageError("--resume plays with the options of the run's start", _RESUMED)
-        return _play_and_show(_stopped(storage), known, playing, json=json)
+        return _play_and_show(_stopped(storage), known, playing, forms)
     plan = ResiliencePlan(
         clients=_clients(clients, known, quick=quick),
         profiles=list(dict.fromkeys(profile or PROFILES)),
         faults=[fault.name for fault in chosen_faults(faults, quick=quick, lasting=lasting)],
         sittings=_sittings(sittings, quick=quick),
     )
-    return _play_plan(plan, storage, known, playing, json=json)
+    return _play_plan(plan, storage, known, playing, forms)
 
 
 def _stopped(storage: ResilienceStorage) -> ResilienceRun:
@@ -153,8 +162,7 @@ def _play_plan(
     storage: ResilienceStorage,
     known: dict[str, Client],
     playing: Playing,
-    *,
-    json: bool,
+    forms: ResilienceForms,
 ) -> int:
     name = own_name(storage.name)
     check_plan(plan, "--sittings")
@@ -162,13 +170,14 @@ def _play_plan(
         print_text(plan_text(plan.cells(), playing.jobs))
         return OK
     run = create_resilience_run(storage.runs, plan, facts(), name)
-    return _play_and_show(run, known, playing, json=json)
+    return _play_and_show(run, known, playing, forms)
 
 
 def _play_and_show(
-    run: ResilienceRun, known: dict[str, Client], playing: Playing, *, json: bool
+    run: ResilienceRun, known: dict[str, Client], playing: Playing, forms: ResilienceForms
 ) -> int:
-    out = console(stderr=json)
+    on_screen = forms.chosen == "table" and forms.out is None
+    out = console(stderr=not on_screen)
     outcomes = run.outcomes()
     if playing.dry_run:
         print_text(plan_text(run.left(outcomes), playing.jobs))
@@ -185,37 +194,22 @@ def _play_and_show(
         )
         print_words(out, text)
         raise
-    names = run.header.plan.faults
-    rows = matrix(outcomes, names)
-    page = _write_pages(run, rows, max((one.jobs for one in outcomes), default=1))
-    if json:
-        print_text(json_text(outcomes))
-    else:
-        table = matrix_table(rows, names)
-        print_table(out, table.titles, table.rows)
-        for line in [*why_lines(rows), *_unplayed(rows)]:
-            print_words(out, line)
-        print_words(out, f"outcomes {run.folder / 'cells.jsonl'} · report {page}")
+    report = ResilienceReport(
+        outcomes=outcomes, faults=run.header.plan.faults, about=about_run(run.header, outcomes)
+    )
+    page = _write_pages(run, report)
+    width = terminal_width() if forms.out is None else None
+    write_text(RENDERERS[forms.chosen](report, width), forms.out)
+    print_words(out, f"outcomes {run.folder / 'cells.jsonl'} · report {page}")
     bad = any(one.failed or one.verdict == "unsafe" for one in outcomes)
     return FAILED if bad else OK
 
 
-def _unplayed(rows: list[MatrixRow]) -> list[str]:
-    return [
-        f"{row.client} ({row.profile}) is not played: {row.unsupported}"
-        for row in rows
-        if row.unsupported
-    ]
-
-
-def _write_pages(run: ResilienceRun, rows: list[MatrixRow], jobs: int) -> Path:
-    """Write the pages and exports of a run; returns the path of the first page.
-
-    `jobs`: the most cells that were played side by side.
-    """
+def _write_pages(run: ResilienceRun, report: ResilienceReport) -> Path:
+    """Write the pages and exports of a run; returns the path of the first page."""
     faults = chosen_faults(run.header.plan.faults, quick=False)
     folder = run.folder / "report"
-    files = {**pages(rows, faults, about_run(run.header, jobs)), **exports(rows)}
+    files = {**pages(report.rows, faults, report.about), **exports(report)}
     try:
         with made_folder(folder):
             for name, text in files.items():

@@ -10,11 +10,12 @@ from cachemark.cli.exit_status import OK
 from cachemark.cli.output import print_text, terminal_width, write_out
 from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
+from cachemark.report.terminal import draw
 from cachemark.report.trace.told import lines_of
 from cachemark.runs.trace_files import fitted_trace, shown_trace, written_trace
 
 if TYPE_CHECKING:
-    from cachemark.report.trace.document import TraceDocument
+    from cachemark.report.document import Document
 
 
 @dataclass(frozen=True)
@@ -123,16 +124,13 @@ def _show(words: list[str], source: Path, out: Path | None, *, json: bool) -> in
 
 
 def show_document(
-    made: "TraceDocument", figures: object, out: Path | None, *, json: bool, option: str = "--out"
+    made: "Document", figures: object, out: Path | None, *, json: bool, option: str = "--out"
 ) -> int:
     """Write a document as a page if a file was named; print it, or its figures."""
-    # Late, as plots take a while to load.
-    from cachemark.report.trace.document import (  # noqa: PLC0415
-        render_trace_page,
-        render_trace_text,
-    )
-
     if out is not None:
-        write_out(out, render_trace_page(made), option=option)
-    print_text(json_text(figures) if json else render_trace_text(made, terminal_width()))
+        # Late, as plots take a while to load.
+        from cachemark.report.html.document_page import document_page  # noqa: PLC0415
+
+        write_out(out, document_page(made, {"trace.json": json_text(figures)}), option=option)
+    print_text(json_text(figures) if json else draw(made, terminal_width()))
     return OK

@@ -45,7 +45,7 @@ _OWN_WORK = Experiment(
 LEAST_REPEAT, _MOST_REPEAT = 3, 100
 _PROFILE_MS = 5000
 _OfClient = TypeVar("_OfClient", CountedWork, FoldedStacks)
-WhyForm = Literal["table", "markdown", "json"]
+WhyForm = Literal["table", "markdown", "json", "html"]
 
 
 @dataclass(frozen=True)

@@ -85,13 +85,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return self.recvs - self.empty_recvs
 
-    @property
-    def other_bytes(self) -> float | None:
-        """Allocated bytes that do not grow with the values, as far as that is known."""
-        if self.allocated_bytes is None:
-            return None
-        return self.allocated_bytes - (self.copied_bytes or 0.0)
-
 
 # Figures of Counts of which the loop of a language has its own: the accounts of kernel and runtime.
 LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("user_us") :]

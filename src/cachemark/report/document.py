@@ -1,10 +1,10 @@
-"""A document: what a report, a comparison, a history or JMH's figures say, before it is drawn.
+"""A document: what a report, a comparison or a trace's traffic says, before it is drawn.
 
-Each of them is made into one document. `report.terminal` and `report.markdown` draw any document.
+Each of them is made into one document, and `report.forms` lists what draws any document.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -60,12 +60,32 @@ def plain_table(columns: Sequence[str], rows: list[list[str]], *, prose: bool = 
     return Table(columns=[TableColumn(title) for title in columns], rows=rows, prose=prose)
 
 
+# Specifications are JSON: their shape is Vega-Lite's affair.
+Spec = dict[str, Any]
+
+
+class Plot(msgspec.Struct, frozen=True, kw_only=True):
+    """A plot as data. `alt` describes it for those who cannot see it; `table` has every figure.
+
+    `subtitle` names workload, load and server, if the title does not.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    spec: Spec
+    table: Table
+    subtitle: str = ""
+
+
 class DocumentPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a document, in this order: title, table, paragraphs, list.
+    """A part of a document, in this order: title, plots, table, paragraphs, list.
 
     With `strong`, the paragraphs are the main statement. With `whole`, a narrow terminal shows the
     table as several, instead of without some columns. `on`: a page is read from its first line, the
-    text on a console from its last line, so the order differs where that matters.
+    text on a console from its last line, so the order differs where that matters. `plots` makes
+    the pictures of the table for a width of a page.
     """
 
     title: str = ""
@@ -75,13 +95,20 @@ class DocumentPart(msgspec.Struct, frozen=True, kw_only=True):
     strong: bool = False
     items: list[str] = []
     on: Literal["both", "page", "console"] = "both"
+    plots: Callable[[int], Sequence[Plot]] | None = None
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A page's title, the lines below it, and the parts. A console shows the parts only."""
+    """A page's title, the lines and facts below it, warnings, and the parts.
+
+    `kind` says what kind of document it is. A console shows the parts only.
+    """
 
     title: str
+    kind: str = ""
     lines: list[str] = []
+    facts: list[tuple[str, str]] = []
+    warnings: list[str] = []
     parts: list[DocumentPart]
 
     def parts_on(self, medium: Literal["page", "console"]) -> list[DocumentPart]:

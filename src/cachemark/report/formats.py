@@ -5,10 +5,11 @@ from contextlib import contextmanager
 
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.foreign_text import clean
-from cachemark.report import answers, csv_file, markdown, terminal
+from cachemark.report import answers, csv_file
 from cachemark.report.build import build
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.exports.registry import EXPORTS
+from cachemark.report.forms import forms
 from cachemark.report.json_text import versioned
 from cachemark.report.model import SCHEMA, Report
 from cachemark.report.plots.palette import Theme
@@ -25,11 +26,8 @@ def _html(report: Report, width: int | None) -> str:
 
 
 RENDERERS: dict[str, Callable[[Report, int | None], str]] = {
-    "table": terminal.form(document),
+    **forms(document, {"csv": csv_file.render, "json": versioned(SCHEMA)}, name="report"),
     "answers": answers.render,
-    "markdown": markdown.form(document),
-    "csv": csv_file.render,
-    "json": versioned(SCHEMA),
     "html": _html,
 }
 Size = tuple[int, int] | None

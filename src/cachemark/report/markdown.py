@@ -1,22 +1,7 @@
 """A document as Markdown."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.document import Document, DocumentPart, Table
-
-_Value = TypeVar("_Value")
-
-
-def form(made: Callable[[_Value], Document]) -> Callable[[_Value, int | None], str]:
-    """The renderer of what `made` makes a document of."""
-
-    def render(value: _Value, width: int | None) -> str:
-        del width  # a line of Markdown has any length
-        return draw(made(value))
-
-    return render
 
 
 def draw(document: Document) -> str:
@@ -25,6 +10,10 @@ def draw(document: Document) -> str:
     blocks = [f"# {one_line(document.title)}"]
     if document.lines:
         blocks.append("\n".join(f"{one_line(line)}  " for line in document.lines))
+    if document.facts:
+        blocks.append("\n".join(f"- {one_line(f'{name}: {of}')}" for name, of in document.facts))
+    if document.warnings:
+        blocks += ["## Know this first", "\n".join(f"- {one_line(of)}" for of in document.warnings)]
     blocks += [block for part in document.parts_on("page") for block in _blocks(part)]
     return "\n\n".join(blocks) + "\n"
 

@@ -1,7 +1,6 @@
 """A document as text for a terminal."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,17 +11,6 @@ from cachemark.report.document import Document, DocumentPart, Table, Toned, plai
 
 # Columns of a name that is never folded.
 _SHORT = 32
-
-_Value = TypeVar("_Value")
-
-
-def form(made: Callable[[_Value], Document]) -> Callable[[_Value, int | None], str]:
-    """The renderer of what `made` makes a document of."""
-
-    def render(value: _Value, width: int | None) -> str:
-        return draw(made(value), width)
-
-    return render
 
 
 def draw(document: Document, width: int | None) -> str:

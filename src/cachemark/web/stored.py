@@ -65,7 +65,7 @@ class ReportCache:
 
 def _resilience_pages(run: ResilienceRun) -> dict[str, str]:
     outcomes, names = run.outcomes(), run.header.plan.faults
-    about = about_run(run.header, max((one.jobs for one in outcomes), default=1))
+    about = about_run(run.header, outcomes)
     with fits_together(run):
         return pages(matrix(outcomes, names), chosen_faults(names, quick=False), about)
 

@@ -14,7 +14,7 @@ from cachemark.analysis.resilience.verdict import ClientVerdict, FaultFinding
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.faults import all_faults, chosen_faults
-from cachemark.report.resilience.export import COLUMNS, exports
+from cachemark.report.resilience.export import COLUMNS, RENDERERS, ResilienceReport, exports
 from cachemark.report.resilience.html import INDEX, file_name, pages
 from cachemark.report.resilience.known_issues import KnownIssue, all_issues, issues_of
 from cachemark.report.resilience.matrix import matrix
@@ -107,7 +107,8 @@ def test_exports_have_each_sitting_and_each_cell_once() -> None:
         outcome("python/aiomcache", "frozen-1s", "safe", 2, library_version="0.8.2"),
         outcome("x/absent", "frozen-1s", None, unsupported="no server"),
     ]
-    files = exports(matrix(sittings, _FAULTS))
+    report = ResilienceReport(outcomes=sittings, faults=_FAULTS, about="this machine")
+    files = exports(report)
     lines = list(csv.reader(io.StringIO(files["matrix.csv"])))
     assert tuple(lines[0]) == COLUMNS
     found = [dict(zip(COLUMNS, line, strict=True)) for line in lines[1:]]
@@ -124,10 +125,16 @@ def test_exports_have_each_sitting_and_each_cell_once() -> None:
     assert cell["why"] == ["hangs: <why>"]
     assert [url for url in first["known_issues"] if url.endswith("/489")]
     assert last["unsupported"] == "no server"
-    head, _, row, _, why = files["matrix.md"].splitlines()
+    title, _, about, _, head, _, row, _, why, unplayed = files["matrix.md"].splitlines()
+    assert title == "# What clients do when their server fails"
+    assert about == "this machine  "
     assert head == "| client | profile | frozen-1s | restarted |"
     assert row == "| python/aiomcache | common | hangs 1/2 | – |"
     assert why == "- python/aiomcache (common), frozen-1s: hangs: &lt;why>"
+    assert unplayed == "- x/absent (common) is not played: no server"
+    page = RENDERERS["html"](report, None)
+    assert "hangs: &lt;why&gt;" in page
+    assert all(f'download="resilience.{form}"' in page for form in ("csv", "json"))
 
 
 def test_a_row_links_the_public_reports_about_its_version() -> None:

@@ -3,11 +3,8 @@
 A comparison is one value, built once. Each form of it is one file, and for text one document.
 """
 
-from collections.abc import Callable
-
 import msgspec
 
-from cachemark.report import markdown, terminal
 from cachemark.report.compare import csv_file, junit
 from cachemark.report.compare.gate import GateAnswer, check_gate, gate_answer, gate_line, gated
 from cachemark.report.compare.in_turns import compare_in_turns
@@ -18,6 +15,7 @@ from cachemark.report.compare.tables import document
 from cachemark.report.compare.two_cells import compare_cells
 from cachemark.report.compare.two_runs import Side, compare_runs
 from cachemark.report.compare.within_run import compare_within_run
+from cachemark.report.forms import forms
 from cachemark.report.json_text import render_json
 
 
@@ -31,10 +29,7 @@ def _json(compared: ComparisonReport, width: int | None) -> str:
     return render_json(document, width)
 
 
-RENDERERS: dict[str, Callable[[ComparisonReport, int | None], str]] = {
-    "table": terminal.form(document),
-    "markdown": markdown.form(document),
-    "csv": csv_file.render,
-    "json": _json,
+RENDERERS = {
+    **forms(document, {"csv": csv_file.render, "json": _json}, name="comparison"),
     "junit": junit.render,
 }

@@ -1,8 +1,6 @@
 """The same cell in all runs of a store, over time, machines and versions."""
 
-from collections.abc import Callable
-
-from cachemark.report import markdown, terminal
+from cachemark.report.forms import forms
 from cachemark.report.history import csv_file
 from cachemark.report.history.index import RunIndex
 from cachemark.report.history.model import SCHEMA, CellHistory, Entry, History
@@ -10,9 +8,4 @@ from cachemark.report.history.query import HistoryQuery, query_history
 from cachemark.report.history.tables import document
 from cachemark.report.json_text import versioned
 
-RENDERERS: dict[str, Callable[[History, int | None], str]] = {
-    "table": terminal.form(document),
-    "markdown": markdown.form(document),
-    "csv": csv_file.render,
-    "json": versioned(SCHEMA),
-}
+RENDERERS = forms(document, {"csv": csv_file.render, "json": versioned(SCHEMA)}, name="history")

@@ -12,14 +12,13 @@ from cachemark.analysis.number_format import count_of, number, size
 from cachemark.report import csv_file
 from cachemark.report.conclusions import ConclusionRow, headline
 from cachemark.report.conclusions import conclusion_rows as answer_rows
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.html import descriptions
 from cachemark.report.json_text import stamped
 from cachemark.report.model import SCHEMA, Group, Report, Section, TrialRow
 from cachemark.report.plots import plots
 from cachemark.report.plots.images import inline_svg, svg
 from cachemark.report.plots.layout import NARROW, WIDE
-from cachemark.report.plots.plot import Plot
 from cachemark.report.plots.ranking import leader
 from cachemark.report.tables import (
     group_title,

@@ -1,8 +1,14 @@
 """The table of JMH's figures as text cells. Pure."""
 
+from functools import partial
+
+import msgspec
+
 from cachemark.analysis.number_format import number, time
 from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 from cachemark.report.jmh.model import JmhReport, JmhRow, Rate
+from cachemark.report.model import Section
+from cachemark.report.plots.published import published
 from cachemark.report.tables import section_part
 
 _CELL = (
@@ -12,23 +18,33 @@ _CELL = (
 # Times: only the mode `latency` has them.
 _PERCENTILES = ("50.0", "99.0", "99.9")
 _ABSENT = "–"
+_BESIDE = (
+    "Absolute figures of different machines cannot be compared; the order and the ratios within a "
+    "column can."
+)
 
 
 def document(report: JmhReport) -> Document:
     """JMH's figures, their notes, the published ones, and the benchmarks without a figure."""
-    table = figures_table(report)
+    table, beside = figures_table(report), [_BESIDE] if report.sections else []
     return Document(
         title=report.title,
+        kind="Java clients under JMH",
+        facts=[("Server", report.server), *[("JVM", jvm) for jvm in report.jvm]],
         parts=[
             DocumentPart(table=table, on="page"),
             DocumentPart(title=report.title, table=table, on="console"),
             DocumentPart(title="No figure", items=report.failures, on="console"),
             DocumentPart(items=report.notes),
-            *map(section_part, report.sections),
+            DocumentPart(title="Beside the published figures", paragraphs=beside, on="page"),
+            *map(_with_plots, report.sections),
             DocumentPart(title="No figure", items=report.failures, on="page"),
-            DocumentPart(title="Environment", items=report.jvm, on="page"),
         ],
     )
+
+
+def _with_plots(section: Section) -> DocumentPart:
+    return msgspec.structs.replace(section_part(section), plots=partial(published, section))
 
 
 def figures_table(report: JmhReport) -> Table:

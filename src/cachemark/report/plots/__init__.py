@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cachemark.report.document import Plot, Spec
 from cachemark.report.json_text import json_text
 from cachemark.report.model import CarryOverSection, Report
 from cachemark.report.plots import timeline
@@ -16,7 +17,7 @@ from cachemark.report.plots.over_factor import over_factor
 from cachemark.report.plots.overview import memory, overview
 from cachemark.report.plots.palette import Theme, themed
 from cachemark.report.plots.percentiles import percentiles
-from cachemark.report.plots.plot import Plot, Spec, titled
+from cachemark.report.plots.plot import titled
 from cachemark.report.plots.published import published
 from cachemark.report.plots.ranking import ranking
 from cachemark.report.plots.searches import capacity, searched_percentiles

@@ -9,6 +9,7 @@ from itertools import groupby
 
 import msgspec
 
+from cachemark.report.document import Spec
 from cachemark.report.plots.layout import (
     PlotArea,
     is_wide,
@@ -20,7 +21,6 @@ from cachemark.report.plots.layout import (
     text_width,
 )
 from cachemark.report.plots.palette import ColourRole, light
-from cachemark.report.plots.plot import Spec
 
 _NAME_LINE = 17
 _LEGEND_LINE = 18

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import number
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Spec, Table, plain_table
 from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_plot
-from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.plots.plot import slug
 from cachemark.report.tables import group_title
 
 

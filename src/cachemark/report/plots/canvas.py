@@ -1,8 +1,8 @@
 """A drawing in pixels as a Vega-Lite specification: rectangles, lines, arrows and words."""
 
+from cachemark.report.document import Spec
 from cachemark.report.plots.layout import FONT, SCHEMA, six_digits
 from cachemark.report.plots.palette import ColourRole, light
-from cachemark.report.plots.plot import Spec
 
 _Values = list[dict[str, float | str]]
 

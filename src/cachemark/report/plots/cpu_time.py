@@ -2,11 +2,11 @@
 
 from cachemark.analysis.number_format import interval, microseconds, size
 from cachemark.analysis.statistics import Interval
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.palette import ColourRole
-from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.plots.plot import slug
 from cachemark.report.tables import group_title
 
 _SIDES: tuple[tuple[ColourRole, str], ...] = (("series1", "client"), ("series2", "server"))

@@ -8,10 +8,10 @@ import msgspec
 from cachemark.analysis.statistics import CellSummary
 from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Load
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
-from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.plots.plot import slug
 
 # In the order in which they are shown. Which client is best is what the groups are about.
 FACTORS = (

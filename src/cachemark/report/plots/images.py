@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from cachemark.model.errors import UsageError
 from cachemark.model.foreign_text import clean_all
-from cachemark.report.plots.plot import Spec
+from cachemark.report.document import Spec
 
 # Twice the pixels of the screen: sharp on paper.
 _SCALE = 2.0

@@ -4,11 +4,11 @@ from cachemark.analysis.number_format import number, time
 from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
 from cachemark.model.experiment_limits import outstanding_ops
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.layout import LINES_ACROSS
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, from_to, line_plot, rate_axis
-from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.plots.plot import slug
 
 
 def latency_over_throughput(report: Report, width: int) -> list[Plot]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.analysis.statistics import MIN_INTERVAL_TRIALS
+from cachemark.report.document import Spec
 from cachemark.report.plots.palette import ColourRole, light
-from cachemark.report.plots.plot import Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Spec, Table, plain_table
 from cachemark.report.plots.layout import (
     SI_LABEL,
     TIME_LABEL,
@@ -26,7 +26,6 @@ from cachemark.report.plots.palette import (
     light,
     line_style,
 )
-from cachemark.report.plots.plot import Plot, Spec
 
 MAX_NAMED_LINES = 12
 _LABEL_GAP = 14.0

@@ -8,11 +8,11 @@ from cachemark.analysis.number_format import number, time
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.units import parse_size
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Spec, Table, plain_table
 from cachemark.report.model import Group, Report, ranked_figure
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, from_to, line_plot
-from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.plots.plot import slug
 
 # With a larger ratio of its values, a factor has a logarithmic axis.
 _MAX_LINEAR = 6.0

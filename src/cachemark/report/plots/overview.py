@@ -8,12 +8,12 @@ from cachemark.analysis.number_format import size, size_with_error
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import NO_SERVER
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.model import ClientRow, Group, Metric, Report, ranked_figure
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import MEMORY_LABEL, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import SERIES, ColourRole, identity
-from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.plots.plot import slug
 from cachemark.report.plots.ranking import formatted, is_settled, leader
 from cachemark.report.tables import ratio_heading, share_text
 

@@ -3,11 +3,11 @@
 import math
 
 from cachemark.analysis.number_format import percentile, time
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Spec, Table, plain_table
 from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.layout import is_wide
 from cachemark.report.plots.line_chart import MAX_NAMED_LINES, ChartLine, ChartPoint, line_chart
-from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.plots.plot import slug
 from cachemark.report.tables import group_title
 
 _LABELLED_PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)

@@ -1,33 +1,12 @@
-"""A plot: its title, its description in words, its Vega-Lite specification, its figures."""
+"""The title of a plot outside of a page, and the name of its file."""
 
 import re
-from typing import Any
-
-import msgspec
 
 from cachemark.report.cells import shortened
-from cachemark.report.document import Table
+from cachemark.report.document import Plot, Spec
 from cachemark.report.plots.palette import light
 
 _TITLE_HEIGHT = 52
-
-# Specifications are JSON: their shape is Vega-Lite's affair.
-Spec = dict[str, Any]
-
-
-class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot as data. `alt` describes it for those who cannot see it; `table` has every figure.
-
-    `subtitle` names workload, load and server, if the title does not.
-    """
-
-    name: str
-    title: str
-    caption: str
-    alt: str
-    spec: Spec
-    table: Table
-    subtitle: str = ""
 
 
 def titled(plot: Plot) -> Spec:

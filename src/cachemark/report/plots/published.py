@@ -6,11 +6,11 @@ have. The figures are printed beside the bars.
 """
 
 from cachemark.analysis.number_format import number
-from cachemark.report.document import plain_table
+from cachemark.report.document import Plot, plain_table
 from cachemark.report.model import Bar, Section
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
 from cachemark.report.plots.palette import ColourRole
-from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.plots.plot import slug
 
 _KEY: tuple[tuple[ColourRole, str], ...] = (("yardstick", "published"), ("first", "measured here"))
 _LABEL = "format(datum.value, '~r') + ' ×'"

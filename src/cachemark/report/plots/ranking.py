@@ -10,12 +10,12 @@ from cachemark.analysis.number_format import (
     time_with_error,
 )
 from cachemark.analysis.statistics import Interval
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.model import ClientRow, Group, Metric, TrialRow, ranked_figure
 from cachemark.report.plots.bar_chart import BarItem, bar_chart, clipped_note
 from cachemark.report.plots.layout import LINES_ACROSS, SI_LABEL, TIME_LABEL
 from cachemark.report.plots.palette import ColourRole, identity
-from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.plots.plot import slug
 from cachemark.report.tables import group_title
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from cachemark.analysis.number_format import number, time
+from cachemark.report.document import Plot
 from cachemark.report.model import CapacityPoint, RatePoint, Section
 from cachemark.report.plots.layout import SI_LABEL
 from cachemark.report.plots.line_chart import (
@@ -14,7 +15,7 @@ from cachemark.report.plots.line_chart import (
     points_table,
     rate_axis,
 )
-from cachemark.report.plots.plot import Plot, slug
+from cachemark.report.plots.plot import slug
 
 
 def searched_percentiles(section: Section, width: int) -> list[Plot]:

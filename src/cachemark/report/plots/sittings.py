@@ -8,11 +8,11 @@ from cachemark.analysis.rounds.carry_over import CarryOver, CarryOverTable
 from cachemark.analysis.rounds.narrowing import Narrowing, Step
 from cachemark.analysis.rounds.round_timeline import RoundTimeline
 from cachemark.analysis.statistics import Interval
-from cachemark.report.document import plain_table
+from cachemark.report.document import Plot, Spec, plain_table
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_plot
-from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.plots.plot import slug
 from cachemark.report.round_sections import CARRY_OVER_TITLE
 from cachemark.report.rounds import answer_of
 from cachemark.report.tables import group_title

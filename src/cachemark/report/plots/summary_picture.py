@@ -13,13 +13,13 @@ from statistics import fmean
 import msgspec
 
 from cachemark.analysis.number_format import count_of, number, time
+from cachemark.report.document import Spec
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, axis_end, clipped_note
 from cachemark.report.plots.canvas import Canvas
 from cachemark.report.plots.layout import LINES_ACROSS, shorten, text_width
 from cachemark.report.plots.overview import Panel, panels
 from cachemark.report.plots.palette import ColourRole
-from cachemark.report.plots.plot import Spec
 
 WIDTH = 860
 _MARGIN = 18

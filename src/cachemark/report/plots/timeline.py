@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, geometric_mean
 
 from cachemark.analysis.number_format import number, size
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Plot, Spec, Table, plain_table
 from cachemark.report.model import Group, TimelinePoint, TrialRow
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, from_to, line_plot
-from cachemark.report.plots.plot import Plot, Spec, slug
+from cachemark.report.plots.plot import slug
 from cachemark.report.tables import group_title
 
 _Getter = Callable[[TimelinePoint], float | None]

@@ -1,4 +1,4 @@
-"""The matrix for other programs and pages: CSV with a line for each played cell, JSON, Markdown."""
+"""A run of `resilience` in all forms, and the files beside its pages."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,15 @@ import msgspec
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
 from cachemark.analysis.resilience.figures import Figures
 from cachemark.analysis.resilience.verdict import ClientVerdict
-from cachemark.model.foreign_text import clean, clean_all
 from cachemark.report.csv_text import csv_text
+from cachemark.report.document import Document, DocumentPart
+from cachemark.report.forms import forms
 from cachemark.report.json_text import json_text
-from cachemark.report.markdown import one_line, table_lines
 from cachemark.report.resilience.known_issues import issues_of
 from cachemark.report.resilience.matrix import (
     MatrixCell,
     MatrixRow,
+    matrix,
     matrix_table,
     reasons,
     why_lines,
@@ -50,34 +51,59 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     cells: list[_Cell]
 
 
-def exports(rows: Sequence[MatrixRow]) -> dict[str, str]:
-    """The exports by file name."""
-    return {
-        "matrix.csv": matrix_csv(rows),
-        "matrix.json": matrix_json(rows),
-        "matrix.md": matrix_markdown(rows),
-    }
+class ResilienceReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcomes of all sittings, the faults in their order, and about_run's line."""
+
+    outcomes: Sequence[CellOutcome]
+    faults: Sequence[str]
+    about: str
+
+    @property
+    def rows(self) -> list[MatrixRow]:
+        """A row for each client and profile, worst first."""
+        return matrix(self.outcomes, self.faults)
 
 
-def matrix_csv(rows: Sequence[MatrixRow]) -> str:
+def document(report: ResilienceReport) -> Document:
+    """A table of the clients that were played, why cells are not safe, and what was not played."""
+    rows = report.rows
+    table = matrix_table(rows, report.faults)
+    unplayed = [
+        f"{row.client} ({row.profile}) is not played: {row.unsupported}"
+        for row in rows
+        if row.unsupported
+    ]
+    below = [*why_lines(rows), *unplayed]
+    return Document(
+        title="What clients do when their server fails",
+        lines=[report.about],
+        parts=[DocumentPart(table=table if table.rows else None, whole=True, items=below)],
+    )
+
+
+def _csv(report: ResilienceReport, width: int | None) -> str:
     """A line for each sitting of each cell, with the figures; units are in the names."""
-    outcomes = [one for row in rows for cell in row.cells for one in cell.outcomes]
+    del width
+    outcomes = [one for row in report.rows for cell in row.cells for one in cell.outcomes]
     return csv_text([COLUMNS, *(_line(outcome) for outcome in outcomes)])
 
 
-def matrix_json(rows: Sequence[MatrixRow]) -> str:
-    """A row for each client and profile, worst first, and in it a cell for each fault."""
-    return json_text([_row(row) for row in rows])
+def _json(report: ResilienceReport, width: int | None) -> str:
+    """The outcomes, with all that was observed."""
+    del width
+    return json_text(report.outcomes)
 
 
-def matrix_markdown(rows: Sequence[MatrixRow]) -> str:
-    """A table of the played clients, and below it why cells are not safe."""
-    played = [row for row in rows if not row.unsupported]
-    if not played:
-        return ""
-    table = matrix_table(played, [cell.fault for cell in played[0].cells])
-    whys = [f"- {one_line(clean(line, 'markdown'))}" for line in why_lines(played)]
-    return "\n".join([*table_lines(clean_all(table, "markdown")), "", *whys]) + "\n"
+RENDERERS = forms(document, {"csv": _csv, "json": _json}, name="resilience")
+
+
+def exports(report: ResilienceReport) -> dict[str, str]:
+    """The files beside the pages. The JSON has a cell for each fault, not for each sitting."""
+    return {
+        "matrix.csv": _csv(report, None),
+        "matrix.json": json_text([_row(row) for row in report.rows]),
+        "matrix.md": RENDERERS["markdown"](report, None),
+    }
 
 
 def _line(outcome: CellOutcome) -> list[object]:

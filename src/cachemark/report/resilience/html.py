@@ -70,8 +70,9 @@ def pages(rows: Sequence[MatrixRow], faults: Sequence[Fault], about: str) -> dic
     return files
 
 
-def about_run(header: ResilienceHeader, jobs: int) -> str:
-    """When, where and with what a run was made; `jobs`: the most cells that were side by side."""
+def about_run(header: ResilienceHeader, outcomes: Sequence[CellOutcome]) -> str:
+    """When, where and with what a run was made."""
+    jobs = max((one.jobs for one in outcomes), default=1)
     return (
         (f"{header.name}: " if header.name else "")
         + f"{header.created_at}, cachemark {header.cachemark}, "

@@ -15,10 +15,10 @@ from cachemark.model.miss_ratio import (
     PredictionCheck,
 )
 from cachemark.model.units import MIB
+from cachemark.report.document import Document, DocumentPart, Plot
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint
-from cachemark.report.plots.plot import Plot
 from cachemark.report.trace import told
-from cachemark.report.trace.document import TraceDocument, TracePart
+from cachemark.report.trace.document import trace_part
 from cachemark.report.trace.statistics_plots import drawn
 
 NAMES: dict[CachePolicy, str] = {"memcached": "memcached", "embedded": "embedded", "lru": "LRU"}
@@ -29,17 +29,18 @@ _LATE_S = 1.0
 _SHARE_LABEL = "format(100 * datum.value, '~r') + ' %'"
 
 
-def document(checked: CheckedTrace) -> TraceDocument:
+def document(checked: CheckedTrace) -> Document:
     """The document of what was predicted from a trace: the engine's words, with plots."""
     of = checked.predicted
-    words = told.document(of.words, checked)
-    reads, size_of_reads, *others = words.parts
+    words = told.document(of.words)
+    head, reads, size_of_reads, *others = words.parts
     curves = of.prediction.curves
     drawn_reads = partial(_plot, curves, reads.title, "reads", lambda point: point.misses)
     drawn_bytes = partial(_plot, curves, size_of_reads.title, "bytes", lambda p: p.byte_misses)
     return msgspec.structs.replace(
         words,
         parts=[
+            head,
             *([_checks(checked.checks)] if checked.checks else []),
             msgspec.structs.replace(reads, plots=drawn_reads),
             msgspec.structs.replace(size_of_reads, plots=drawn_bytes),
@@ -48,7 +49,7 @@ def document(checked: CheckedTrace) -> TraceDocument:
     )
 
 
-def _checks(checks: Sequence[PredictionCheck]) -> TracePart:
+def _checks(checks: Sequence[PredictionCheck]) -> DocumentPart:
     rows = [
         [
             f"{each.server} {each.version}",
@@ -60,7 +61,7 @@ def _checks(checks: Sequence[PredictionCheck]) -> TracePart:
         for each in checks
     ]
     columns = ["server", "memory", "predicted", "measured", "difference"]
-    return TracePart("Predicted beside measured", columns, rows, list(_check_notes(checks)))
+    return trace_part("Predicted beside measured", columns, rows, list(_check_notes(checks)))
 
 
 def _check_notes(checks: Sequence[PredictionCheck]) -> Iterator[str]:

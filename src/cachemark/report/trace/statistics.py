@@ -11,23 +11,23 @@ from cachemark.model.trace_statistics import (
     SizeDistribution,
     TraceStatistics,
 )
+from cachemark.report.document import Document, DocumentPart
 from cachemark.report.trace import statistics_plots as plots
-from cachemark.report.trace.document import TraceDocument, TracePart
+from cachemark.report.trace.document import trace_document, trace_part
 
 _SHOWN_KEYS = 8
 _KEYS = {"plain": "as they were", "anonymous": "by an irreversible hash"}
 
 
-def document(shown: ShownTrace, path: str) -> TraceDocument:
+def document(shown: ShownTrace, path: str) -> Document:
     """The document of a trace that is in this file."""
     of = shown.statistics
-    return TraceDocument(
-        eyebrow="The traffic of the trace",
-        title=f"{path}: {_headline(of)}",
-        facts=_facts(shown),
-        warnings=list(_warnings(shown)),
-        parts=[_traffic(of), _sizes(of), _keys(of), _hot_keys(of), *_bursts(of), *_over_time(of)],
-        source=shown,
+    return trace_document(
+        "The traffic of the trace",
+        f"{path}: {_headline(of)}",
+        _facts(shown),
+        list(_warnings(shown)),
+        [_traffic(of), _sizes(of), _keys(of), _hot_keys(of), *_bursts(of), *_over_time(of)],
     )
 
 
@@ -86,7 +86,7 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
 
 
-def _traffic(of: TraceStatistics) -> TracePart:
+def _traffic(of: TraceStatistics) -> DocumentPart:
     rows = [
         [name, f"{count:,}", _percent(count / of.requests), _rate(count, of.duration_s)]
         for name, count in sorted(of.operations.items(), key=lambda each: -each[1])
@@ -105,10 +105,10 @@ def _traffic(of: TraceStatistics) -> TracePart:
             + (f", {of.reads.unknown:,} not known." if of.reads.unknown else ".")
         )
     columns = ["operation", "requests", "share", "per second"]
-    return TracePart("Traffic", columns, rows, notes, partial(plots.traffic, of))
+    return trace_part("Traffic", columns, rows, notes, partial(plots.traffic, of))
 
 
-def _sizes(of: TraceStatistics) -> TracePart:
+def _sizes(of: TraceStatistics) -> DocumentPart:
     sizes = [
         ("keys", of.key_bytes, "B"),
         ("values read", of.read_value_bytes, "B"),
@@ -118,7 +118,7 @@ def _sizes(of: TraceStatistics) -> TracePart:
     ]
     rows = [_size_row(name, each, unit) for name, each, unit in sizes if each.count]
     columns = ["what", "requests", "mean", "p50", "p90", "p99", "largest"]
-    return TracePart("Sizes, by requests", columns, rows, _ttl_notes(of), partial(plots.sizes, of))
+    return trace_part("Sizes, by requests", columns, rows, _ttl_notes(of), partial(plots.sizes, of))
 
 
 def _size_row(name: str, of: SizeDistribution, unit: str) -> list[str]:
@@ -138,7 +138,7 @@ def _ttl_notes(of: TraceStatistics) -> list[str]:
     return [f"{never}; expiry times: {common}." if common else f"{never}."]
 
 
-def _keys(of: TraceStatistics) -> TracePart:
+def _keys(of: TraceStatistics) -> DocumentPart:
     keys = of.keys
     rows = [
         ["keys", _estimate(keys.keys)],
@@ -159,7 +159,7 @@ def _keys(of: TraceStatistics) -> TracePart:
         *_popularity_notes(keys),
     ]
     columns = ["what", "value"]
-    return TracePart("Keys and working set", columns, rows, notes, partial(plots.keys, of))
+    return trace_part("Keys and working set", columns, rows, notes, partial(plots.keys, of))
 
 
 def _exponent(keys: KeyStatistics) -> str:
@@ -179,7 +179,7 @@ def _popularity_notes(keys: KeyStatistics) -> list[str]:
     ]
 
 
-def _hot_keys(of: TraceStatistics) -> TracePart:
+def _hot_keys(of: TraceStatistics) -> DocumentPart:
     rows = [
         [
             key.key,
@@ -191,10 +191,10 @@ def _hot_keys(of: TraceStatistics) -> TracePart:
     ]
     ranges = any(key.error for key in of.hot_keys[:_SHOWN_KEYS])
     notes = ["A range is what 4096 counters know for certain (SpaceSaving)."] if ranges else []
-    return TracePart("Hottest keys", ["key", "requests", "share", "per second"], rows, notes)
+    return trace_part("Hottest keys", ["key", "requests", "share", "per second"], rows, notes)
 
 
-def _bursts(of: TraceStatistics) -> list[TracePart]:
+def _bursts(of: TraceStatistics) -> list[DocumentPart]:
     if not of.bursts:
         return []
     rows = [
@@ -212,10 +212,10 @@ def _bursts(of: TraceStatistics) -> list[TracePart]:
         "The index is variance / mean of the requests in a window: 1 is a Poisson process. Scales "
         "below the resolution of the times, or with fewer than 20 windows, are left out."
     )
-    return [TracePart("Bursts", columns, rows, [note], partial(plots.bursts, of))]
+    return [trace_part("Bursts", columns, rows, [note], partial(plots.bursts, of))]
 
 
-def _over_time(of: TraceStatistics) -> list[TracePart]:
+def _over_time(of: TraceStatistics) -> list[DocumentPart]:
     if not of.timeline:
         return []
     rows: list[list[str]] = []
@@ -237,7 +237,7 @@ def _over_time(of: TraceStatistics) -> list[TracePart]:
                "bytes alive"]  # fmt: skip
     note = "New keys were not seen before in the trace: at its beginning all are new."
     drawn = partial(plots.over_time, of)
-    return [TracePart("Over time", columns, rows, [note], drawn, only_page=True)]
+    return [trace_part("Over time", columns, rows, [note], drawn, only_page=True)]
 
 
 def _percent(share: float) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from cachemark.analysis.number_format import number, size
 from cachemark.model.trace_statistics import SizeDistribution, TimeWindow, TraceStatistics
+from cachemark.report.document import Plot, Spec
 from cachemark.report.plots.layout import MEMORY_LABEL, SHARE_LABEL, SI_LABEL
 from cachemark.report.plots.line_chart import (
     ChartLine,
@@ -12,7 +13,6 @@ from cachemark.report.plots.line_chart import (
     line_plot,
     points_table,
 )
-from cachemark.report.plots.plot import Plot, Spec
 
 _SHARE_OF_ALL = "format(100 * datum.value, '~r') + ' %'"
 _MOST_OPERATIONS = 5

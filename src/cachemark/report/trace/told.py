@@ -2,22 +2,15 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 from cachemark.model.trace_statistics import ToldTrace, WrittenTrace
-from cachemark.report.trace.document import TraceDocument, TracePart
+from cachemark.report.document import Document
+from cachemark.report.trace.document import trace_document, trace_part
 
 
-def document(of: ToldTrace, source: msgspec.Struct | None = None) -> TraceDocument:
-    """The document of it; `source` are its figures, for a download, if they are more than these."""
-    return TraceDocument(
-        eyebrow=of.about,
-        title=of.title,
-        facts=of.facts,
-        warnings=of.warnings,
-        parts=[TracePart(s.title, s.columns, s.rows, s.notes, prose=s.prose) for s in of.sections],
-        source=source or of,
-    )
+def document(of: ToldTrace) -> Document:
+    """The document of it."""
+    parts = [trace_part(s.title, s.columns, s.rows, s.notes, prose=s.prose) for s in of.sections]
+    return trace_document(of.about, of.title, of.facts, of.warnings, parts)
 
 
 _KEYS = {"plain": "keys as they were", "anonymous": "keys by an irreversible hash"}
