@@ -7,12 +7,11 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from cachemark.cli import completers
-from cachemark.cli.output import terminal_width, write_text
+from cachemark.cli.document_forms import DocumentForms
 from cachemark.model.errors import UsageError
 from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
 from cachemark.runs.resilience.stored import RunFolder
 
-HistoryForm = Literal["table", "markdown", "csv", "json", "html"]
 HistoryFigure = Literal[
     "rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"
 ]
@@ -47,8 +46,7 @@ def history(
     rebuild: Annotated[
         bool, Parameter(help="read all runs again, not only new ones")
     ] = False,
-    form: Annotated[HistoryForm, Parameter(name="--format")] = "table",
-    out: Annotated[Path | None, Parameter(help="write to this file")] = None,
+    forms: Annotated[DocumentForms | None, Parameter(name="*")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
 ) -> None:  # fmt: skip
     """List all runs, or show cells over time: each run is compared with the previous one.
@@ -69,4 +67,4 @@ def history(
     )
     with RunIndex(RunFolder(folder), rebuild=rebuild) as index:
         lines = query_history(index, asked)
-    write_text(RENDERERS[form](lines, terminal_width() if out is None else None), out)
+    (forms or DocumentForms()).write(lines, RENDERERS)

@@ -1,7 +1,6 @@
 """`cachemark memory SERVER…`: measure how much of a server's memory an item takes."""
 
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -9,13 +8,13 @@ from cachemark.checks.item_memory import drawn_shapes, fills
 from cachemark.checks.memory_for_hits import Fetches, memory_for_hits
 from cachemark.checks.memory_need import memory_need
 from cachemark.cli import completers
-from cachemark.cli.output import progress_lines, terminal_width, write_text
+from cachemark.cli.document_forms import DocumentForms
+from cachemark.cli.output import progress_lines
 from cachemark.endpoints.servers import ServerSpec, parse_spec
 from cachemark.model.errors import UsageError
 from cachemark.model.units import parse_count, parse_size
 from cachemark.report.memory import RENDERERS, MemoryReport
 
-MemoryForm = Literal["table", "markdown", "csv", "json", "html"]
 _LARGEST_BYTES = 1 << 20
 
 
@@ -44,9 +43,7 @@ def memory(
         str,
         Parameter(help="with --hit-ratio: how keys are drawn: uniform, zipf:1, hotspot:0.1:0.9"),
     ] = "zipf:1",
-    form: Annotated[MemoryForm, Parameter(name="--format")] = "table",
-    out: Annotated[Path | None, Parameter(help="write to this file")] = None,
-    json: Annotated[bool, Parameter(help="the same as --format json")] = False,
+    forms: Annotated[DocumentForms | None, Parameter(name="*")] = None,
 ) -> int:
     """Fill servers until they evict, and compare the stored bytes with the memory used.
 
@@ -62,8 +59,7 @@ def memory(
     else:
         with progress_lines() as progress:
             report = MemoryReport(shapes="", found=fills(specs, _sizes(sizes), progress))
-    width = terminal_width() if out is None else None
-    write_text(RENDERERS["json" if json else form](report, width), out)
+    (forms or DocumentForms()).write(report, RENDERERS)
     return 1 if any(one.reason for one in report.found) else 0
 
 

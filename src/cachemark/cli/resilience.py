@@ -14,8 +14,9 @@ from rich.console import Console
 
 from cachemark.analysis.resilience.cell import PROFILES, CellOutcome, ResiliencePlan
 from cachemark.cli import completers
+from cachemark.cli.document_forms import DocumentForms
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import console, print_text, terminal_width, write_text
+from cachemark.cli.output import console, print_text
 from cachemark.endpoints.clients import Client, ClientSpec, matching_clients, parse_client, registry
 from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
@@ -52,8 +53,6 @@ _QUICK_SITTINGS, _SITTINGS = 1, 3
 _JOBS_OF_A_CPU = 8
 _RESUMED = "leave the other options out, except --jobs and --dry-run"
 
-ResilienceForm = Literal["table", "markdown", "csv", "json", "html"]
-
 
 @dataclass(frozen=True)
 class ResilienceStorage:
@@ -81,20 +80,6 @@ class Playing:
     dry_run: Annotated[
         bool, Parameter(help="only print what would be played, and how long it takes")
     ] = False
-
-
-@dataclass(frozen=True)
-class ResilienceForms:
-    """Where the outcomes are written, and how."""
-
-    form: Annotated[ResilienceForm, Parameter(name="--format")] = "table"
-    out: Annotated[Path | None, Parameter(help="write to this file")] = None
-    json: Annotated[bool, Parameter(help="the same as --format json")] = False
-
-    @property
-    def chosen(self) -> ResilienceForm:
-        """The form that was asked for."""
-        return "json" if self.json else self.form
 
 
 def resilience(
@@ -125,7 +110,7 @@ def resilience(
     ] = None,
     playing: Annotated[Playing | None, Parameter(name="*")] = None,
     storage: Annotated[ResilienceStorage | None, Parameter(name="*")] = None,
-    forms: Annotated[ResilienceForms | None, Parameter(name="*")] = None,
+    forms: Annotated[DocumentForms | None, Parameter(name="*")] = None,
 ) -> int:
     """Find out what clients do when their server freezes, dies or answers wrongly.
 
@@ -134,21 +119,20 @@ def resilience(
     is unsafe or if a cell could not be judged.
     """
     storage, playing = storage or ResilienceStorage(), playing or Playing()
-    forms = forms or ResilienceForms()
     _check_jobs(playing.jobs)
     known = registry(process.binary_path())
     if storage.resume is not None:
         others = (clients, faults, lasting, profile, quick, storage.name)
         if any(others) or sittings is not None:
             raise UsageError("--resume plays with the options of the run's start", _RESUMED)
-        return _play_and_show(_stopped(storage), known, playing, forms)
+        return _play_and_show(_stopped(storage), known, playing, forms or DocumentForms())
     plan = ResiliencePlan(
         clients=_clients(clients, known, quick=quick),
         profiles=list(dict.fromkeys(profile or PROFILES)),
         faults=[fault.name for fault in chosen_faults(faults, quick=quick, lasting=lasting)],
         sittings=_sittings(sittings, quick=quick),
     )
-    return _play_plan(plan, storage, known, playing, forms)
+    return _play_plan(plan, storage, known, playing, forms or DocumentForms())
 
 
 def _stopped(storage: ResilienceStorage) -> ResilienceRun:
@@ -162,7 +146,7 @@ def _play_plan(
     storage: ResilienceStorage,
     known: dict[str, Client],
     playing: Playing,
-    forms: ResilienceForms,
+    forms: DocumentForms,
 ) -> int:
     name = own_name(storage.name)
     check_plan(plan, "--sittings")
@@ -174,10 +158,9 @@ def _play_plan(
 
 
 def _play_and_show(
-    run: ResilienceRun, known: dict[str, Client], playing: Playing, forms: ResilienceForms
+    run: ResilienceRun, known: dict[str, Client], playing: Playing, forms: DocumentForms
 ) -> int:
-    on_screen = forms.chosen == "table" and forms.out is None
-    out = console(stderr=not on_screen)
+    out = console(stderr=not forms.on_screen)
     outcomes = run.outcomes()
     if playing.dry_run:
         print_text(plan_text(run.left(outcomes), playing.jobs))
@@ -198,8 +181,7 @@ def _play_and_show(
         outcomes=outcomes, faults=run.header.plan.faults, about=about_run(run.header, outcomes)
     )
     page = _write_pages(run, report)
-    width = terminal_width() if forms.out is None else None
-    write_text(RENDERERS[forms.chosen](report, width), forms.out)
+    forms.write(report, RENDERERS)
     print_words(out, f"outcomes {run.folder / 'cells.jsonl'} · report {page}")
     bad = any(one.failed or one.verdict == "unsafe" for one in outcomes)
     return FAILED if bad else OK

@@ -25,9 +25,8 @@ COLUMNS = (
 )
 
 
-def render(report: Report, width: int | None) -> str:
-    """The report as CSV text; `width` is not used."""
-    del width
+def render(report: Report) -> str:
+    """The report as CSV text."""
     if report.header.experiment.search:
         return csv_text([SearchRow.__struct_fields__, *map(_search_line, report.searched)])
     halves = {of.cell: of.ratio for of in report.rounds.halves} if report.rounds else {}

@@ -2,7 +2,9 @@
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from cachemark.analysis.statistics import Interval
 from cachemark.model.foreign_text import clean
@@ -15,6 +17,23 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     for row in rows:
         writer.writerow([clean(cell, "csv") if isinstance(cell, str) else cell for cell in row])
     return out.getvalue()
+
+
+def flat_csv(values: Sequence[msgspec.Struct]) -> str:
+    """A line for each value; a part of a part has both names: `footprint_rss_bytes`."""
+    lines = [_flat(msgspec.to_builtins(value)) for value in values]
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    return csv_text([columns, *[[line.get(name) for name in columns] for line in lines]])
+
+
+def _flat(value: dict[str, object]) -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, part in value.items():
+        if isinstance(part, dict):
+            flat |= {f"{name}_{inner}": of for inner, of in _flat(part).items()}
+        else:
+            flat[name] = part
+    return flat
 
 
 def interval_texts(of: Interval | None) -> list[str]:

@@ -12,7 +12,7 @@ Renderer = Callable[[_Value, int | None], str]
 
 
 def forms(
-    made: Callable[[_Value], Document], figures: Mapping[str, Renderer[_Value]], *, name: str
+    made: Callable[[_Value], Document], figures: Mapping[str, Callable[[_Value], str]], *, name: str
 ) -> dict[str, Renderer[_Value]]:
     """The renderers by form. `made` makes the document; `figures` are its forms for programs.
 
@@ -21,20 +21,20 @@ def forms(
     return {
         "table": lambda value, width: terminal.draw(made(value), width),
         "markdown": lambda value, _: markdown.draw(made(value)),
-        **figures,
+        **{form: lambda value, _, of=draw: of(value) for form, draw in figures.items()},
         "html": _page(made, figures, name),
     }
 
 
 def _page(
-    made: Callable[[_Value], Document], figures: Mapping[str, Renderer[_Value]], name: str
+    made: Callable[[_Value], Document], figures: Mapping[str, Callable[[_Value], str]], name: str
 ) -> Renderer[_Value]:
     def render(value: _Value, width: int | None) -> str:
         del width
         # Late, as templates take a while to load and other forms do without.
         from cachemark.report.html.document_page import document_page  # noqa: PLC0415
 
-        files = {f"{name}.{form}": draw(value, None) for form, draw in figures.items()}
+        files = {f"{name}.{form}": draw(value) for form, draw in figures.items()}
         return document_page(made(value), files)
 
     return render

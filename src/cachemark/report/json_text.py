@@ -16,12 +16,8 @@ def json_text(value: object) -> str:
     return json_escaped(msgspec.json.format(msgspec.json.encode(value)).decode("utf-8")) + "\n"
 
 
-def render_json(value: object, width: int | None) -> str:
-    """The renderer of reports, comparisons and histories; it ignores `width`.
-
-    Each float is rounded to SIGNIFICANT_DIGITS.
-    """
-    del width
+def render_json(value: object) -> str:
+    """The renderer of documents: each float is rounded to SIGNIFICANT_DIGITS."""
     return json_text(_rounded(msgspec.to_builtins(value, str_keys=True)))
 
 
@@ -30,13 +26,9 @@ def stamped(value: msgspec.Struct, schema: int) -> dict[str, object]:
     return {"schema": schema, **msgspec.structs.asdict(value)}
 
 
-def versioned(schema: int) -> Callable[[msgspec.Struct, int | None], str]:
+def versioned(schema: int) -> Callable[[msgspec.Struct], str]:
     """The renderer of values whose fields have this version."""
-
-    def render(value: msgspec.Struct, width: int | None) -> str:
-        return render_json(stamped(value, schema), width)
-
-    return render
+    return lambda value: render_json(stamped(value, schema))
 
 
 def _rounded(value: Any) -> Any:

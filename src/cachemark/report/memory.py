@@ -6,7 +6,7 @@ import msgspec
 
 from cachemark.model.footprint import Footprint
 from cachemark.model.server_memory import Fill, HitRatio, MemoryForHits, MemoryNeed
-from cachemark.report.csv_text import csv_text
+from cachemark.report.csv_text import flat_csv
 from cachemark.report.document import Document, DocumentPart, plain_table
 from cachemark.report.forms import forms
 from cachemark.report.json_text import json_text
@@ -49,30 +49,11 @@ def _made(
     )
 
 
-def _csv(report: MemoryReport, width: int | None) -> str:
-    """A line for each answer; the parts of a part have its name before theirs."""
-    del width
-    lines = [_flat(msgspec.to_builtins(one)) for one in report.found]
-    columns = list(dict.fromkeys(name for line in lines for name in line))
-    return csv_text([columns, *[[line.get(name) for name in columns] for line in lines]])
-
-
-def _flat(value: dict[str, object]) -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for name, part in value.items():
-        if isinstance(part, dict):
-            flat |= {f"{name}_{inner}": of for inner, of in _flat(part).items()}
-        else:
-            flat[name] = part
-    return flat
-
-
-def _json(report: MemoryReport, width: int | None) -> str:
-    del width
-    return json_text(report.found)
-
-
-RENDERERS = forms(document, {"csv": _csv, "json": _json}, name="memory")
+RENDERERS = forms(
+    document,
+    {"csv": lambda report: flat_csv(report.found), "json": lambda report: json_text(report.found)},
+    name="memory",
+)
 
 
 def _needs(found: list[MemoryNeed], shapes: str) -> Document:

@@ -19,14 +19,14 @@ from cachemark.report.forms import forms
 from cachemark.report.json_text import render_json
 
 
-def _json(compared: ComparisonReport, width: int | None) -> str:
+def _json(compared: ComparisonReport) -> str:
     document = {
         "schema": SCHEMA,
         "regressed": compared.regressed,
         "gate_answer": gate_answer(compared),
         **msgspec.structs.asdict(compared),
     }
-    return render_json(document, width)
+    return render_json(document)
 
 
 RENDERERS = {

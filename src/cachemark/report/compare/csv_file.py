@@ -22,9 +22,8 @@ COLUMNS = (
 )
 
 
-def render(compared: ComparisonReport, width: int | None) -> str:
-    """The comparison as CSV text; `width` is not used."""
-    del width
+def render(compared: ComparisonReport) -> str:
+    """The comparison as CSV text."""
     rows = [_line(row, of) for row in compared.rows for of in row.comparisons]
     return csv_text([COLUMNS, *rows])
 

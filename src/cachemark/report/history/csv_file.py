@@ -16,9 +16,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def render(history: History, width: int | None) -> str:
-    """The history as CSV text; `width` is not used."""
-    del width
+def render(history: History) -> str:
+    """The history as CSV text."""
     if not history.lines:
         runs = [msgspec.structs.astuple(run) for run in history.runs]
         return csv_text([RunRow.__struct_fields__, *runs])

@@ -263,7 +263,7 @@ def _percent(of: float | None) -> str:
 def _downloads(report: Report) -> list[Download]:
     name = report.header.id
     plain = msgspec.json.encode(msgspec.to_builtins(stamped(report, SCHEMA), str_keys=True))
-    table = csv_file.render(report, None).encode("utf-8")
+    table = csv_file.render(report).encode("utf-8")
     return [
         download("The whole report", f"{name}.json", "application/json", plain),
         download("The figures", f"{name}.csv", "text/csv", table),

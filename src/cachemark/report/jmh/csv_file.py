@@ -20,9 +20,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def render(report: JmhReport, width: int | None) -> str:
-    """The report as CSV text; `width` is not used."""
-    del width
+def render(report: JmhReport) -> str:
+    """The report as CSV text."""
     return csv_text([COLUMNS, *[_line(report, row) for row in report.rows]])
 
 

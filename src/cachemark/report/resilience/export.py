@@ -81,26 +81,21 @@ def document(report: ResilienceReport) -> Document:
     )
 
 
-def _csv(report: ResilienceReport, width: int | None) -> str:
+def _csv(report: ResilienceReport) -> str:
     """A line for each sitting of each cell, with the figures; units are in the names."""
-    del width
     outcomes = [one for row in report.rows for cell in row.cells for one in cell.outcomes]
     return csv_text([COLUMNS, *(_line(outcome) for outcome in outcomes)])
 
 
-def _json(report: ResilienceReport, width: int | None) -> str:
-    """The outcomes, with all that was observed."""
-    del width
-    return json_text(report.outcomes)
-
-
-RENDERERS = forms(document, {"csv": _csv, "json": _json}, name="resilience")
+RENDERERS = forms(
+    document, {"csv": _csv, "json": lambda report: json_text(report.outcomes)}, name="resilience"
+)
 
 
 def exports(report: ResilienceReport) -> dict[str, str]:
     """The files beside the pages. The JSON has a cell for each fault, not for each sitting."""
     return {
-        "matrix.csv": _csv(report, None),
+        "matrix.csv": _csv(report),
         "matrix.json": json_text([_row(row) for row in report.rows]),
         "matrix.md": RENDERERS["markdown"](report, None),
     }

@@ -1,4 +1,4 @@
-"""The answer of `cachemark why`. For text it is one document."""
+"""The answer of `cachemark why`: one document."""
 
 from cachemark.report.forms import forms
 from cachemark.report.json_text import render_json
