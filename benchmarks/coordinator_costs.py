@@ -40,6 +40,7 @@ from cachemark.runs.agents.dask_settings import configure
 from cachemark.runs.agents.hosts_file import load_hosts
 from cachemark.runs.agents.messages import AnyRequest, HostPlayed, PlayPhase, ReadServer
 from cachemark.runs.agents.session import Session, use_session
+from tests.builders.histograms import from_values
 
 COUNTS = [10, 50, 100, 200]
 CONNECT_S = 300.0
@@ -76,8 +77,8 @@ def made_up_results() -> Done:
     """The results of an agent whose response times are spread as real ones are."""
     chance = random.Random(1)
     times = [round(chance.lognormvariate(11.5, 0.5)) for _ in range(OPERATIONS)]
-    blob = histogram.encode(histogram.from_values(times))
-    tenth = histogram.encode(histogram.from_values(times[: OPERATIONS // 10]))
+    blob = histogram.encode(from_values(times))
+    tenth = histogram.encode(from_values(times[: OPERATIONS // 10]))
     per_slice = [OPERATIONS // 1000] * 1000
     return Done(
         phase="measure",

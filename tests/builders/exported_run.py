@@ -10,6 +10,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.protocol_results import Groups
 from cachemark.report.series import ExportedRun, build_exported_run
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import experiment, header, measured, missing, numbered
 
 WORKLOAD = Workload(name="session", sequence=["set@0", "get@0", "get@0"])
@@ -27,7 +28,7 @@ def operation(kind: str, draw: random.Random) -> Operation:
     """Some hundred operations; times on a coarse grid, so that histograms stay short."""
     count = {"get": 400, "set": 200}[kind]
     values = [20_000 * (2 + min(40, int(draw.expovariate(0.4)))) for _ in range(count)]
-    blob = histogram.encode(histogram.from_values(values))
+    blob = histogram.encode(from_values(values))
     read = kind == "get"
     return Operation(
         attempts=count + 2,
@@ -45,7 +46,7 @@ def operation(kind: str, draw: random.Random) -> Operation:
 def groups(draw: random.Random) -> Groups:
     """The times of most passes of the sequence."""
     values = [20_000 * (8 + min(60, int(draw.expovariate(0.2)))) for _ in range(190)]
-    time = histogram.encode(histogram.from_values(values))
+    time = histogram.encode(from_values(values))
     return Groups(length=3, ok=len(values), time=time)
 
 

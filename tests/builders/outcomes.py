@@ -11,6 +11,7 @@ from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.outcome import Cell, Outcome, ServerFacts, ServerUse, Trial
 from cachemark.model.protocol import Done, Operation, Ready
 from cachemark.model.run_header import HostFacts, RunHeader
+from tests.builders.histograms import from_values
 
 WORKLOAD = Workload(name="mixed", mix={"get": 9, "set": 1})
 LOAD = Load(name="one")
@@ -62,7 +63,7 @@ def header(made: Experiment) -> RunHeader:
 def operation(count: int, typical_ns: int, draw: random.Random) -> Operation:
     """Gets, all hits, around a typical time."""
     values = [max(1, round(draw.lognormvariate(0, 0.3) * typical_ns)) for _ in range(count)]
-    blob = histogram.encode(histogram.from_values(values))
+    blob = histogram.encode(from_values(values))
     return Operation(
         attempts=count,
         ok=count,

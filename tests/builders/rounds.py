@@ -10,6 +10,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.sittings.order import random_square, turns
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import measured
 
 SLICE_NS = 30_000_000
@@ -61,7 +62,7 @@ def outcome(
     A block may have several sittings; `part` is the number of this one there.
     """
     base = measured(cell.client, number, 100)
-    times = histogram.encode(histogram.from_values(times_ns)) if times_ns else None
+    times = histogram.encode(from_values(times_ns)) if times_ns else None
     ok = sum(slices.ops)
     operation = Operation(attempts=ok, ok=ok, hits=ok, keys=ok, response=times, service=times)
     return msgspec.structs.replace(

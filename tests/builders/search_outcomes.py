@@ -7,6 +7,7 @@ from cachemark.model.experiment import Experiment, Load
 from cachemark.model.outcome import Cell, Finding, Outcome, Verdict
 from cachemark.model.protocol import Operation
 from cachemark.model.search_steps import closed_step, rate_step
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import experiment, measured
 
 LOAD = Load(name="open", schedule="poisson")
@@ -39,7 +40,7 @@ def at_rate(
     gets = operations(max(1, round(rate)), time_ns, share)
     made = _step(client, block, rate_step(load, rate), gets)
     assert made.measure is not None
-    lag = histogram.encode(histogram.from_values([late_ns] * 1000))
+    lag = histogram.encode(from_values([late_ns] * 1000))
     measure = msgspec.structs.replace(made.measure, generator_lag=lag, send_lag=lag)
     findings = [Finding(rule=rule, weight="INVALID", text=rule)] if rule else []
     return msgspec.structs.replace(
@@ -51,7 +52,7 @@ def operations(count: int, time_ns: int, share: float = 1.0) -> Operation:
     """Gets: a share of them took this time, the others a tenth of it."""
     slow = round(share * count)
     values = [time_ns] * slow + [time_ns // 10] * (count - slow)
-    blob = histogram.encode(histogram.from_values(values))
+    blob = histogram.encode(from_values(values))
     return Operation(attempts=count, ok=count, hits=count, keys=count, response=blob, service=blob)
 
 

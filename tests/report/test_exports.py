@@ -29,6 +29,7 @@ from cachemark.report.series import (
     response_histogram,
 )
 from tests.builders import exported_run
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import at, header
 from tests.conftest import ROOT
 from tests.golden import assert_golden
@@ -184,7 +185,7 @@ def test_the_interval_log_is_read_again(run: ExportedRun, tmp_path: Path) -> Non
 
 
 def test_sections_of_a_window_are_intervals_that_fill_it() -> None:
-    blob = histogram.encode(histogram.from_values([1_000_000] * 3))
+    blob = histogram.encode(from_values([1_000_000] * 3))
     parts = Sections(length_ns=250_000_000, ok=[3, 0, 3], response=[blob, None, blob])
     (old,) = one_trial()[:1]
     assert old.measure is not None

@@ -8,7 +8,6 @@ from pathlib import Path
 from cachemark.host.files import read
 from cachemark.host.process import cpu_clock
 
-_NS_IN_TICK = 10_000_000
 UNKNOWN_NS = -1
 
 

@@ -79,6 +79,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return self.user_us + self.system_us
 
     @property
+    def other_bytes(self) -> float | None:
+        """Allocated bytes that do not grow with the values, as far as that is known."""
+        if self.allocated_bytes is None:
+            return None
+        return self.allocated_bytes - (self.copied_bytes or 0.0)
+
+    @property
     def full_recvs(self) -> float | None:
         """Reads from sockets that found something."""
         if self.recvs is None or self.empty_recvs is None:

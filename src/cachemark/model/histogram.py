@@ -158,24 +158,10 @@ def encode(histogram: Histogram) -> str:
     return str(written.encode().decode("ascii"))
 
 
-def from_values(values_ns: Sequence[int]) -> Histogram:
-    """The histogram of some values. Raises HistogramError for a value outside 1 ns to 100 s."""
-    counts = np.zeros(_length(), dtype=np.int64)
-    for value in values_ns:
-        if not LOWEST_NS <= value <= HIGHEST_NS:
-            raise HistogramError(f"{value} ns is outside 1 ns to 100 s")
-        counts[bucket_index(value)] += 1
-    return Histogram(counts)
-
-
 def bucket_index(value_ns: int) -> int:
     """The index of a value's bucket, in HdrHistogram's layout for 3 digits and lowest value 1."""
     bucket = max(0, value_ns.bit_length() - 11)
     return ((bucket + 1) << 10) + (value_ns >> bucket) - _SUB_BUCKET_HALF
-
-
-def _length() -> int:
-    return bucket_index(HIGHEST_NS) + 1
 
 
 def bucket_lowest_ns(index: int) -> int:

@@ -101,7 +101,8 @@ class DocumentPart(msgspec.Struct, frozen=True, kw_only=True):
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """A page's title, the lines and facts below it, warnings, and the parts.
 
-    `kind` says what kind of document it is. A console shows the parts only.
+    `kind` says what kind of document it is. A console shows the parts only; where there are facts,
+    it begins with them and the title, and it ends with the warnings.
     """
 
     title: str
@@ -113,8 +114,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     def parts_on(self, medium: Literal["page", "console"]) -> list[DocumentPart]:
         """The parts that a page or a console shows, without empty ones."""
+        parts = self.parts
+        if medium == "console":
+            facts = " · ".join(f"{name}: {value}" for name, value in self.facts)
+            head = [DocumentPart(items=[self.title, facts])] if facts else []
+            parts = [*head, *parts, DocumentPart(items=self.warnings)]
         return [
             part
-            for part in self.parts
+            for part in parts
             if part.on in ("both", medium) and (part.table or part.paragraphs or part.items)
         ]

@@ -18,23 +18,17 @@ def forms(
 
     The page has the figures as files, which are called `name`.
     """
-    return {
-        "table": lambda value, width: terminal.draw(made(value), width),
-        "markdown": lambda value, _: markdown.draw(made(value)),
-        **{form: lambda value, _, of=draw: of(value) for form, draw in figures.items()},
-        "html": _page(made, figures, name),
-    }
 
-
-def _page(
-    made: Callable[[_Value], Document], figures: Mapping[str, Callable[[_Value], str]], name: str
-) -> Renderer[_Value]:
-    def render(value: _Value, width: int | None) -> str:
-        del width
+    def page(value: _Value, _width: int | None) -> str:
         # Late, as templates take a while to load and other forms do without.
         from cachemark.report.html.document_page import document_page  # noqa: PLC0415
 
         files = {f"{name}.{form}": draw(value) for form, draw in figures.items()}
         return document_page(made(value), files)
 
-    return render
+    return {
+        "table": lambda value, width: terminal.draw(made(value), width),
+        "markdown": lambda value, _: markdown.draw(made(value)),
+        **{form: lambda value, _, of=draw: of(value) for form, draw in figures.items()},
+        "html": page,
+    }

@@ -26,11 +26,9 @@ class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def document(report: MemoryReport) -> Document:
     """What was stored and how; a row for each server; what could not be found, and why."""
-    needs = [one for one in report.found if isinstance(one, MemoryNeed)]
-    hits = [one for one in report.found if isinstance(one, MemoryForHits)]
-    if needs:
+    if needs := [one for one in report.found if isinstance(one, MemoryNeed)]:
         return _needs(needs, report.shapes)
-    if hits:
+    if hits := [one for one in report.found if isinstance(one, MemoryForHits)]:
         return _hits(hits, report.shapes)
     return _fills([one for one in report.found if isinstance(one, Fill)])
 

@@ -15,8 +15,9 @@ from cachemark.analysis.statistics import (
     pooled_percentile,
     t_quantile,
 )
-from cachemark.model.histogram import encode, from_values
+from cachemark.model.histogram import encode
 from cachemark.model.protocol import Operation
+from tests.builders.histograms import from_values
 
 US = 1000
 # The machine's speed in each trial, which both clients meet.

@@ -30,6 +30,7 @@ from cachemark.model.protocol import Done, Operation, Timeline
 from cachemark.report.build import build
 from cachemark.report.formats import RENDERERS
 from tests.builders.compared import BY_BLOCK, compared
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import WORKLOAD, experiment, header, measured
 
 TEMPLATE = measured("a", 0, 100)
@@ -245,7 +246,7 @@ def test_a_row_is_ranked_by_the_p99_that_it_shows() -> None:
     for block, typical_ns in enumerate((1_000_000, 1_000_000, 64_000_000)):
         trial = measured("a", block, 1000, index=block)
         assert trial.measure is not None
-        times = histogram.encode(histogram.from_values([typical_ns] * 1000))
+        times = histogram.encode(from_values([typical_ns] * 1000))
         gets = msgspec.structs.replace(
             trial.measure.operations["get"], response=times, service=times
         )
@@ -267,7 +268,7 @@ def by_a_coarse_clock(draw: np.random.Generator, factor: float, blocks: int) -> 
     for client, own in (("a", 1.0), ("b", factor)):
         for block in range(blocks):
             ns = 10_400 * own * np.exp(draw.normal(0, 0.001)) * np.exp(draw.normal(0, 0.01, 400))
-            ticks = histogram.from_values([1000 * round(each / 1000) for each in ns])
+            ticks = from_values([1000 * round(each / 1000) for each in ns])
             trial = with_rate(client, block, 400)
             assert trial.measure is not None
             gets = Operation(attempts=400, ok=400, response=histogram.encode(ticks))

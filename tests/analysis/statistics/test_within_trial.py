@@ -14,6 +14,7 @@ from cachemark.model.protocol import Done, Operation
 from cachemark.model.protocol_results import Sections
 from cachemark.report.build import build
 from cachemark.report.formats import RENDERERS
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import LOAD, experiment, header, measured
 
 EACH = 2000
@@ -21,7 +22,7 @@ EACH = 2000
 
 def part(typical_ns: int, count: int = EACH) -> Histogram:
     """`count` times round a typical one, never the same few."""
-    return histogram.from_values([typical_ns + i for i in range(count)])
+    return from_values([typical_ns + i for i in range(count)])
 
 
 def trial(typical_ns: list[int], *, timeouts: int = 0, load: Load = LOAD) -> Outcome:

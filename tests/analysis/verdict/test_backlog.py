@@ -15,6 +15,7 @@ from cachemark.model.outcome import CommandCount, Stationarity
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.tape_header import Schedule
+from tests.builders.histograms import from_values
 
 WORKLOAD = Workload(name="w", mix={"get": 1})
 RATE, SECONDS = 2000, 5
@@ -54,7 +55,7 @@ def readings(due: np.ndarray, ends: np.ndarray, draw: np.random.Generator) -> li
 def window(due: np.ndarray, ends: np.ndarray) -> Done:
     """What the worker says at the end."""
     values = [max(1, round(value)) for value in ends - due]
-    blob = histogram.encode(histogram.from_values(values))
+    blob = histogram.encode(from_values(values))
     gets = Operation(
         attempts=len(due),
         ok=len(due),
@@ -146,7 +147,7 @@ def test_a_verdict_has_it_with_its_reason() -> None:
     due = arrivals(draw)
     ends = due + 0.2 * MS + 20 * MS * (due > SECONDS * 0.5e9)
     measure = msgspec.structs.replace(
-        window(due, ends), send_lag=histogram.encode(histogram.from_values([1000]))
+        window(due, ends), send_lag=histogram.encode(from_values([1000]))
     )
     after = {"cmd_get": str(len(due)), "get_hits": str(len(due)), "get_misses": "0"}
     judgement = judge(

@@ -11,6 +11,7 @@ from cachemark.model.experiment import Keys, Load, Workload
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.protocol_results import Groups
 from cachemark.model.server_stats import ServerStats
+from tests.builders.histograms import from_values
 
 WORKLOAD = Workload(name="w", mix={"get": 1}, run=10)
 CLOSED = Load(name="l")
@@ -178,8 +179,8 @@ def test_nothing_done_is_invalid() -> None:
 
 def lagging(lag_ns: int, response_ns: int, **fields: Any) -> Done:
     """An open loop whose operations were sent late by as much."""
-    blob = histogram.encode(histogram.from_values([response_ns] * 10))
-    lag = histogram.encode(histogram.from_values([lag_ns] * 10))
+    blob = histogram.encode(from_values([response_ns] * 10))
+    lag = histogram.encode(from_values([lag_ns] * 10))
     gets = msgspec.structs.replace(GETS, response=blob, service=blob)
     return msgspec.structs.replace(window(get=gets), send_lag=lag, **fields)
 
@@ -218,7 +219,7 @@ def test_a_fill_that_evicts_went_too_far() -> None:
 
 
 def test_an_open_loop_that_sent_nothing_is_invalid() -> None:
-    empty = histogram.encode(histogram.from_values([]))
+    empty = histogram.encode(from_values([]))
     nothing = Operation(attempts=0, ok=0, response=empty, service=empty)
     silent = msgspec.structs.replace(window(get=nothing), send_lag=empty, unsent=1000)
     judgement = judged(silent, OPEN)
@@ -257,7 +258,7 @@ def in_groups(ok: int, *, timed: int | None = None, attempts: int = 10) -> Trial
     gets = Operation(attempts=attempts, ok=10, hits=10, keys=10)
     if attempts > 10:
         gets = msgspec.structs.replace(gets, errors={"server": attempts - 10})
-    time = histogram.encode(histogram.from_values([1_000] * (ok if timed is None else timed)))
+    time = histogram.encode(from_values([1_000] * (ok if timed is None else timed)))
     measure = msgspec.structs.replace(
         window(get=gets), groups=Groups(length=4, ok=ok, time=time if ok else None)
     )

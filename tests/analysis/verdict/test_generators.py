@@ -16,6 +16,7 @@ from cachemark.model.experiment import Load, Measure
 from cachemark.model.outcome import Finding, Generators, Outcome, ServerUse
 from cachemark.model.protocol import Done
 from cachemark.model.search_steps import parse_objective
+from tests.builders.histograms import from_values
 from tests.builders.search_outcomes import at_rate, operations
 
 P99 = parse_objective("p99<1ms", "search")
@@ -25,7 +26,7 @@ SECOND_NS = 1_000_000_000
 
 def done(count: int, time_ns: int = 100_000, *, late_ns: int = 1000, unsent: int = 0) -> Done:
     """What generators did in a second."""
-    lag = histogram.encode(histogram.from_values([late_ns] * count))
+    lag = histogram.encode(from_values([late_ns] * count))
     return Done(
         phase="measure",
         elapsed_ns=SECOND_NS,

@@ -10,6 +10,7 @@ from cachemark.model.outcome import HostNoise, HostPart
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import Operation
 from cachemark.runs.trials.judging import start_skew_ns
+from tests.builders.histograms import from_values
 
 MS = 1_000_000
 
@@ -80,7 +81,7 @@ def test_retransmissions_of_one_host_do_not_count_for_another() -> None:
 
 def played(name: str, ok: int, response_us: int) -> HostPart:
     """A host that did `ok` operations in a second, each in the same time."""
-    blob = histogram.encode(histogram.from_values([response_us * 1000] * 100))
+    blob = histogram.encode(from_values([response_us * 1000] * 100))
     done = Done(
         phase="measure",
         elapsed_ns=1000 * MS,

@@ -11,9 +11,10 @@ from cachemark.model.experiment import Load, NoisePolicy, Workload
 from cachemark.model.outcome import HostNoise
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
+from tests.builders.histograms import from_values
 
-BLOB = histogram.encode(histogram.from_values([1_000_000] * 1000))
-LAG = histogram.encode(histogram.from_values([10] * 1000))
+BLOB = histogram.encode(from_values([1_000_000] * 1000))
+LAG = histogram.encode(from_values([10] * 1000))
 GETS = Operation(attempts=1000, ok=1000, hits=1000, keys=1000, response=BLOB, service=BLOB)
 WINDOW = Done(
     phase="measure",
@@ -39,7 +40,7 @@ def judged(
 ) -> TrialVerdict:
     """The verdict on gets of these times."""
     count = len(times_ns)
-    blob = histogram.encode(histogram.from_values(times_ns))
+    blob = histogram.encode(from_values(times_ns))
     gets = msgspec.structs.replace(
         GETS, attempts=count, ok=count, hits=count, keys=count, response=blob, service=blob
     )

@@ -12,6 +12,7 @@ from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import Operation
 from cachemark.model.rounds import Rounds, Slices
 from cachemark.runs.agents.clock import Offset, StartBounds, skew_ns, start_bounds
+from tests.builders.histograms import from_values
 from tests.builders.rounds import outcome, sitting
 
 US, MS = 1_000, 1_000_000
@@ -57,7 +58,7 @@ def test_the_skew_is_that_of_the_two_hosts_furthest_apart(
 
 def window(times_ns: list[int]) -> Done:
     """Gets that took these times."""
-    blob = histogram.encode(histogram.from_values(times_ns))
+    blob = histogram.encode(from_values(times_ns))
     gets = Operation(attempts=len(times_ns), ok=len(times_ns), response=blob)
     return Done(phase="measure", elapsed_ns=MS, send_elapsed_ns=MS, operations={"get": gets})
 
@@ -105,11 +106,11 @@ def test_what_void_slices_do_to_an_arm(
 
 def test_a_percentile_of_any_part_is_within_the_bound() -> None:
     times = sorted([*range(100 * US, 200 * US, 100), *range(MS, 2 * MS, 10_000)])
-    whole, cut = histogram.from_values(times), 30
+    whole, cut = from_values(times), 30
     for percent in (50.0, 90.0, 99.0):
         by_ns = moved_by_others_ns(whole, percent, cut)
         for start in range(0, len(times) - cut + 1, 10):
-            part = histogram.from_values(times[:start] + times[start + cut :])
+            part = from_values(times[:start] + times[start + cut :])
             moved_ns = abs(part.percentile(percent) - whole.percentile(percent))
             assert moved_ns <= by_ns, (percent, start)
 

@@ -15,6 +15,7 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import measured
 
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
@@ -22,7 +23,7 @@ Times = NDArray[np.float64]
 
 
 def blob(times_ns: Times) -> str:
-    return histogram.encode(histogram.from_values([max(1, round(ns)) for ns in times_ns]))
+    return histogram.encode(from_values([max(1, round(ns)) for ns in times_ns]))
 
 
 def operation(times_ns: Times) -> Operation:

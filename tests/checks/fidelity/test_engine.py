@@ -23,12 +23,13 @@ from cachemark.model.experiment import Load, Workload
 from cachemark.model.merging import merge
 from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
+from tests.builders.histograms import from_values
 
 ENGINE = Path(sys.executable).parent / "cachemark-engine"
 # The engine's own tests hold the whole table; these are judged again.
 CASES = ["F1", "F2", "F5", "F6", "F8", "F12", "F15", "F16", "F17", "F20", "F24", "F28", "F29"]
 WORKLOAD = Workload(name="w", mix={"get": 1})
-LAG = histogram.encode(histogram.from_values([1] * 50_000))
+LAG = histogram.encode(from_values([1] * 50_000))
 COUNTERS = ("cmd_get", "get_hits", "get_misses")
 
 
@@ -202,7 +203,7 @@ def test_a_closed_loop_has_no_open_answer(cases: dict[str, Case]) -> None:
 
 def window_of(ns: int) -> Done:
     """What a worker tells that did 50,000 operations of that length."""
-    blob = histogram.encode(histogram.from_values([ns] * 50_000))
+    blob = histogram.encode(from_values([ns] * 50_000))
     done = Operation(attempts=50_000, ok=50_000, response=blob, service=blob)
     return Done(phase="measure", elapsed_ns=10**9, send_elapsed_ns=10**9, operations={"get": done})
 

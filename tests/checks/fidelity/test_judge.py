@@ -24,6 +24,7 @@ from cachemark.checks.fidelity.play import mark_known, retry_until_judged
 from cachemark.model import histogram
 from cachemark.model.protocol import Operation
 from cachemark.model.protocol_results import Groups
+from tests.builders.histograms import from_values
 
 MS = 1_000_000
 FLOOR = TimeFloor(p50_ns=50_000, p99_ns=100_000)
@@ -54,7 +55,7 @@ def stall_truth() -> list[int]:
 def judged(
     case: Case, injected: list[int], measured: list[int], run_delay_ns: int = 0
 ) -> tuple[str, str]:
-    told = histogram.from_values([max(1, each) for each in measured])
+    told = from_values([max(1, each) for each in measured])
     found = judge.lines(case.answer_ms, FLOOR, np.array(sorted(injected)), told)
     return judge.judged(case, found, EXACT, run_delay_ns)
 
@@ -112,7 +113,7 @@ def test_a_wide_tolerance_is_no_pass_either() -> None:
     case = cases()["constant"]
     slow = TimeFloor(p50_ns=50_000, p99_ns=MS)
     times = np.array([2 * MS] * 500)
-    found = judge.lines(case.answer_ms, slow, times, histogram.from_values([2 * MS] * 500))
+    found = judge.lines(case.answer_ms, slow, times, from_values([2 * MS] * 500))
     assert judge.judged(case, found, EXACT, 0)[0] == "not judged"
 
 
@@ -124,13 +125,11 @@ def test_a_late_first_read_does_not_judge_its_window() -> None:
     late_ns = start_late_ns(log, due, asked_ns=-MS)
     assert late_ns == 8 * MS
     case = msgspec.structs.replace(STALL, answer_ms={50: 2, 99: 2}, tell_apart_ms=5)
-    honest = histogram.from_values([9 * MS] * 100)
+    honest = from_values([9 * MS] * 100)
     found = judge.lines(case.answer_ms, FLOOR, responses_ns(log, due), honest)
     assert judge.judged(case, found, EXACT, 0, late_ns)[0] == "not judged"
     assert judge.judged(case, found, EXACT, 0, 6 * MS)[0] == "failed"
-    low = judge.lines(
-        case.answer_ms, FLOOR, responses_ns(log, due), histogram.from_values([MS] * 100)
-    )
+    low = judge.lines(case.answer_ms, FLOOR, responses_ns(log, due), from_values([MS] * 100))
     assert judge.judged(case, low, EXACT, 0, late_ns)[0] == "failed"
 
 
@@ -268,7 +267,7 @@ def reported_groups(log: Log, length: int, bug: str) -> Groups:
         right = set(log.fate[first : last + 1]) == {"answered"}
         if right or bug == "despite a failure":
             times += [end_ns - begin_ns] * (2 if bug == "twice" else 1)
-    blob = histogram.encode(histogram.from_values(times))
+    blob = histogram.encode(from_values(times))
     return Groups(length=length, ok=len(times), time=blob)
 
 

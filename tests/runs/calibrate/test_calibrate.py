@@ -19,6 +19,7 @@ from cachemark.model.outcome import Finding, Outcome
 from cachemark.report.calibration import sections
 from cachemark.runs.calibrate.sweep import judge_step, sweep
 from cachemark.runs.storage.store import append_calibration, load_calibrations
+from tests.builders.histograms import from_values
 from tests.builders.outcomes import experiment, measured
 from tests.cli.in_process import Inside
 from tests.conftest import Cli
@@ -83,7 +84,7 @@ def window(lag_ns: int, *, elapsed_ns: int = 10**9, unsent: int = 0) -> Outcome:
     """An open loop of ten thousand operations in a second, all with the same lag."""
     outcome = measured("native", 0, 10_000)
     assert outcome.measure is not None
-    late = histogram.encode(histogram.from_values([lag_ns] * 10_000))
+    late = histogram.encode(from_values([lag_ns] * 10_000))
     done = msgspec.structs.replace(
         outcome.measure, send_lag=late, generator_lag=late, elapsed_ns=elapsed_ns, unsent=unsent
     )
@@ -103,7 +104,7 @@ def lags(count: int, late: int) -> Outcome:
     outcome = window(1)
     assert outcome.measure is not None
     values = [1_000_000] * late + [10_000] * (count - late)
-    lag = histogram.encode(histogram.from_values(values))
+    lag = histogram.encode(from_values(values))
     done = msgspec.structs.replace(outcome.measure, send_lag=lag, generator_lag=lag)
     return msgspec.structs.replace(outcome, measure=done)
 

@@ -7,7 +7,7 @@ import pytest
 
 from cachemark.host.placement import usable_cpus
 from cachemark.model.errors import UsageError
-from cachemark.runs.counting.unit_costs import measured_unit_costs
+from cachemark.runs.counting.counting import measured_unit_costs
 
 # Found by taking one measurement from another, which a busy machine can make too small.
 DERIVED = {"sends", "switches"}

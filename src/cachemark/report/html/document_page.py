@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from cachemark.model.foreign_text import clean_all
 from cachemark.report.document import Document, DocumentPart
 from cachemark.report.html.descriptions import code_parts
-from cachemark.report.html.page import Download, PageFigure, download, drawn
+from cachemark.report.html.page import PageFigure, download, drawn
 from cachemark.report.html.render import render_page
 from cachemark.report.plots.layout import NARROW, WIDE
 
@@ -21,7 +21,7 @@ def document_page(document: Document, files: Mapping[str, str]) -> str:
     parts = document.parts_on("page")
     return render_page(
         "document.html.jinja",
-        [_download(name, text) for name, text in files.items()],
+        [download(*_KINDS[name.rpartition(".")[2]], name, text) for name, text in files.items()],
         document=document,
         parts=[(f"part-{n}", part, _figures(part)) for n, part in enumerate(parts, 1)],
         code_parts=code_parts,
@@ -33,8 +33,3 @@ def _figures(part: DocumentPart) -> list[PageFigure]:
         return []
     wide, narrow = (clean_all(list(part.plots(width))) for width in (WIDE, NARROW))
     return drawn(wide, narrow)
-
-
-def _download(name: str, text: str) -> Download:
-    label, kind = _KINDS[name.rpartition(".")[2]]
-    return download(label, name, kind, text.encode("utf-8"))

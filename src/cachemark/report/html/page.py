@@ -263,20 +263,20 @@ def _percent(of: float | None) -> str:
 def _downloads(report: Report) -> list[Download]:
     name = report.header.id
     plain = msgspec.json.encode(msgspec.to_builtins(stamped(report, SCHEMA), str_keys=True))
-    table = csv_file.render(report).encode("utf-8")
     return [
-        download("The whole report", f"{name}.json", "application/json", plain),
-        download("The figures", f"{name}.csv", "text/csv", table),
+        download("The whole report", "application/json", f"{name}.json", plain.decode("utf-8")),
+        download("The figures", "text/csv", f"{name}.csv", csv_file.render(report)),
     ]
 
 
-def download(label: str, file: str, kind: str, content: bytes) -> Download:
+def download(label: str, kind: str, file: str, content: str) -> Download:
     """A file inside the page."""
     # With an address of its own, a file can be saved without a script.
-    coded = base64.b64encode(content).decode("ascii")
+    raw = content.encode("utf-8")
+    coded = base64.b64encode(raw).decode("ascii")
     return Download(
         label=label,
         file=file,
-        size=size(len(content)),
+        size=size(len(raw)),
         address=f"data:{kind};charset=utf-8;base64,{coded}",
     )

@@ -20,15 +20,10 @@ def render(report: Report, width: int | None) -> str:
     return render_page("page.html.jinja", made.downloads, page=made, report=report)
 
 
-def render_page(
-    template: str,
-    downloads: list[Download],
-    package: str = "cachemark.report.html",
-    **values: object,
-) -> str:
-    """A page with the frame, the style and the script of all pages, from a package's template."""
+def render_page(template: str, downloads: list[Download], **values: object) -> str:
+    """A page with the frame, the style and the script of all pages."""
     return (
-        environment(package)
+        environment()
         .get_template(template)
         .render(
             downloads=downloads,

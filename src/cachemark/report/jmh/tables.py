@@ -32,8 +32,7 @@ def document(report: JmhReport) -> Document:
         kind="Java clients under JMH",
         facts=[("Server", report.server), *[("JVM", jvm) for jvm in report.jvm]],
         parts=[
-            DocumentPart(table=table, on="page"),
-            DocumentPart(title=report.title, table=table, on="console"),
+            DocumentPart(table=table),
             DocumentPart(title="No figure", items=report.failures, on="console"),
             DocumentPart(items=report.notes),
             DocumentPart(title="Beside the published figures", paragraphs=beside, on="page"),

@@ -22,8 +22,6 @@ from cachemark.model.published import PublishedTable
 from cachemark.report.originals.figures import measured_value, store_bytes
 
 FIGURE = "summed_s"
-_COMPRESSED = "memcached (compressed)"
-_UNCOMPRESSED = "memcached (uncompressed)"
 # Like the other row: the same store with 2^16 slots.
 _FEW_SLOTS = "few slots"
 # The names of a store's rows begin so; and what it is.

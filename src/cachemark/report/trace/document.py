@@ -31,28 +31,6 @@ def trace_part(
     )
 
 
-def trace_document(
-    kind: str,
-    title: str,
-    facts: list[tuple[str, str]],
-    warnings: list[str],
-    parts: Sequence[DocumentPart],
-) -> Document:
-    """A console begins with the title and the facts, and ends with the warnings."""
-    line = " · ".join(f"{name}: {value}" for name, value in facts)
-    return Document(
-        title=title,
-        kind=kind,
-        facts=facts,
-        warnings=warnings,
-        parts=[
-            DocumentPart(items=[title, line], on="console"),
-            *parts,
-            DocumentPart(items=warnings, on="console"),
-        ],
-    )
-
-
 def joined(first: Document, others: Sequence[Document]) -> Document:
     """One document: the first one, and the parts of others below it, with their warnings."""
     return msgspec.structs.replace(

@@ -33,14 +33,13 @@ def document(checked: CheckedTrace) -> Document:
     """The document of what was predicted from a trace: the engine's words, with plots."""
     of = checked.predicted
     words = told.document(of.words)
-    head, reads, size_of_reads, *others = words.parts
+    reads, size_of_reads, *others = words.parts
     curves = of.prediction.curves
     drawn_reads = partial(_plot, curves, reads.title, "reads", lambda point: point.misses)
     drawn_bytes = partial(_plot, curves, size_of_reads.title, "bytes", lambda p: p.byte_misses)
     return msgspec.structs.replace(
         words,
         parts=[
-            head,
             *([_checks(checked.checks)] if checked.checks else []),
             msgspec.structs.replace(reads, plots=drawn_reads),
             msgspec.structs.replace(size_of_reads, plots=drawn_bytes),

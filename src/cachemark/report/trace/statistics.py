@@ -13,7 +13,7 @@ from cachemark.model.trace_statistics import (
 )
 from cachemark.report.document import Document, DocumentPart
 from cachemark.report.trace import statistics_plots as plots
-from cachemark.report.trace.document import trace_document, trace_part
+from cachemark.report.trace.document import trace_part
 
 _SHOWN_KEYS = 8
 _KEYS = {"plain": "as they were", "anonymous": "by an irreversible hash"}
@@ -22,12 +22,12 @@ _KEYS = {"plain": "as they were", "anonymous": "by an irreversible hash"}
 def document(shown: ShownTrace, path: str) -> Document:
     """The document of a trace that is in this file."""
     of = shown.statistics
-    return trace_document(
-        "The traffic of the trace",
-        f"{path}: {_headline(of)}",
-        _facts(shown),
-        list(_warnings(shown)),
-        [_traffic(of), _sizes(of), _keys(of), _hot_keys(of), *_bursts(of), *_over_time(of)],
+    return Document(
+        kind="The traffic of the trace",
+        title=f"{path}: {_headline(of)}",
+        facts=_facts(shown),
+        warnings=_warnings(shown),
+        parts=[_traffic(of), _sizes(of), _keys(of), _hot_keys(of), *_bursts(of), *_over_time(of)],
     )
 
 

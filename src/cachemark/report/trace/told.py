@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 from cachemark.model.trace_statistics import ToldTrace, WrittenTrace
 from cachemark.report.document import Document
-from cachemark.report.trace.document import trace_document, trace_part
+from cachemark.report.trace.document import trace_part
 
 
 def document(of: ToldTrace) -> Document:
     """The document of it."""
     parts = [trace_part(s.title, s.columns, s.rows, s.notes, prose=s.prose) for s in of.sections]
-    return trace_document(of.about, of.title, of.facts, of.warnings, parts)
+    return Document(
+        kind=of.about, title=of.title, facts=of.facts, warnings=of.warnings, parts=parts
+    )
 
 
 _KEYS = {"plain": "keys as they were", "anonymous": "keys by an irreversible hash"}

@@ -7,7 +7,9 @@ import msgspec
 
 from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.endpoints.servers import ServerSpec, parse_spec, running
+from cachemark.host.engine_output import engine_output
 from cachemark.host.placement import cores, placement, usable_cpus
+from cachemark.host.process import parse_cpus
 from cachemark.host.system_calls import missing_reason
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.counts import CountedWork, Counts, FoldedStacks, UnitCosts
@@ -20,7 +22,6 @@ from cachemark.runs.counting.player import CountingPlace, Work, playing, server_
 from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
 from cachemark.runs.counting.profiles import take_profiles
 from cachemark.runs.counting.traffic import count_traffic
-from cachemark.runs.counting.unit_costs import measured_unit_costs
 from cachemark.runs.tapes import TapeCache
 
 # By so much values are longer, where allocated bytes may grow with them.
@@ -206,3 +207,21 @@ def _counted(text: str, kind: str, tallies: Sequence[_Tally | str]) -> CountedWo
         counts.append(of_kind)
         version = tally.version if isinstance(tally, _Tally) else ""
     return CountedWork(client=text, version=version, kind=kind, repetitions=counts)
+
+
+class _MeasuredCosts(msgspec.Struct, frozen=True):
+    cost_ns: dict[str, float]
+
+
+def measured_unit_costs(cpus: str, peer_cpus: str) -> UnitCosts:
+    """CPU time of one system call of each kind, on the first of these CPUs; empty: any.
+
+    Its peer has a CPU of its own. Raises UsageError.
+    """
+    command = ["unit-costs"]
+    for option, where in (("--cpu", cpus), ("--peer-cpu", peer_cpus)):
+        if where:
+            command += [option, str(min(parse_cpus(where)))]
+    text = engine_output(command, "build the engine again: make setup")
+    costs = msgspec.json.decode(text, type=_MeasuredCosts).cost_ns
+    return UnitCosts(**{name: ns / 1e3 for name, ns in costs.items()})
