@@ -41,7 +41,7 @@ class Keys(TomlTable, frozen=True, kw_only=True):
             "uniform",
             "hotspot:0.2:0.8",
             pattern=r"^(sequential|uniform|constant|ycsb-zipfian|zipf:N|hotspot:N:N|latest(:N)?|"
-            r"gaussian(:N)?)$".replace("N", _NUMBER),
+            r"gaussian(:N)?|recency:N:.+)$".replace("N", _NUMBER),
         ),
     ] = "uniform"
     length: Annotated[

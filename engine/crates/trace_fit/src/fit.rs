@@ -13,6 +13,7 @@ use crate::distances::{
 use crate::experiment::FittedWorkload;
 use crate::played::requests_of;
 use crate::rank_law::{RankLaw, fit_ranks};
+use crate::recency_law::recency;
 use crate::value_table::value_table;
 
 /// A distribution whose curve is this close needs no rival.
@@ -95,7 +96,10 @@ fn compared(
         Ok(apart(&curves[1], &misses(&tape, &sizes, &[Policy::Lru])[0]).0)
     };
     let (mut best, mut least) = (workload.clone(), distance(&workload)?);
-    if least > CLOSE {
+    for rivals in [by_law, by_order] {
+        if least <= CLOSE {
+            break;
+        }
         for rival in rivals(&workload, &collected) {
             let of_rival = distance(&rival)?;
             if of_rival < least {
@@ -123,16 +127,26 @@ fn requests(collected: &Collected) -> Vec<Request> {
 }
 
 /// Other distributions of keys: a loop over all of them, and, where stores bring new keys, the latest of them.
-fn rivals(workload: &FittedWorkload, collected: &Collected) -> Vec<FittedWorkload> {
-    let seen = collected.keys.len() as u32;
-    let with =
-        |keys: u32, distribution: String| FittedWorkload { keys, distribution, ..workload.clone() };
-    let mut rivals = vec![with(seen, "sequential".to_owned())];
+fn by_law(workload: &FittedWorkload, collected: &Collected) -> Vec<FittedWorkload> {
+    let with = |distribution| workload.with_keys_seen(collected, distribution);
+    let mut rivals = vec![with("sequential".to_owned())];
     if workload.mix.iter().any(|(name, _)| name == "set" || name == "add") {
         let exponents = [0.3, 0.5, 0.7, 0.9, 1.1, 1.3];
-        rivals.extend(exponents.map(|exponent| with(seen, format!("latest:{exponent}"))));
+        rivals.extend(exponents.map(|exponent| with(format!("latest:{exponent}"))));
     }
     rivals
+}
+
+/// The order of the trace itself.
+fn by_order(workload: &FittedWorkload, collected: &Collected) -> Vec<FittedWorkload> {
+    let with = |distribution| workload.with_keys_seen(collected, distribution);
+    recency(collected).map(with).into_iter().collect()
+}
+
+impl FittedWorkload {
+    fn with_keys_seen(&self, collected: &Collected, distribution: String) -> FittedWorkload {
+        FittedWorkload { keys: collected.keys.len() as u32, distribution, ..self.clone() }
+    }
 }
 
 /// Operations with their weights. A read that fills after a miss is a `fetch`, and its fill is no operation of its own.
@@ -177,7 +191,9 @@ fn missing(
 ) -> Vec<String> {
     let mut told = Vec::new();
     let all = collected.requests.len() as f64;
-    if order > TOLD && workload.distribution != "sequential" {
+    let has_order =
+        ["sequential", "recency"].iter().any(|law| workload.distribution.starts_with(law));
+    if order > TOLD && !has_order {
         told.push(format!(
             "locality: the order of the trace's reads moves the hit ratio by {:.1} points on average; here each key is \
              drawn independently of those before",

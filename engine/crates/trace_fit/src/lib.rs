@@ -14,6 +14,7 @@ mod fit;
 mod kolmogorov;
 mod played;
 mod rank_law;
+mod recency_law;
 mod value_table;
 
 pub use arrivals::fit_arrivals;

@@ -87,7 +87,8 @@ pub struct WorkloadArguments {
     #[arg(long, value_parser = key_count)]
     pub(super) keys: Option<u32>,
     /// How keys are drawn: sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian,
-    /// hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION (a share of all keys: 0.1)
+    /// hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION (a share of all keys: 0.1),
+    /// recency:NEW:DISTANCES (the share of new keys, and how many other keys were used since)
     /// [default: uniform]
     #[arg(long)]
     pub(super) distribution: Option<KeyDistribution>,

@@ -204,6 +204,7 @@ impl WorkloadArguments {
         Ok(WorkloadArguments {
             keys: given.keys.or(preset.keys),
             distribution: drawn.or(preset.distribution),
+            zipf: None,
             key_length: given.key_length.or(preset.key_length.filter(|_| !keys_are_shaped)),
             key_pattern: given.key_pattern.or(preset.key_pattern.filter(|_| !keys_are_shaped)),
             size: given.size.or(preset.size),

@@ -173,7 +173,7 @@ impl OperationSampler {
         let all = (workload.keys - workload.counters).max(1);
         let stored = workload.prefill_count();
         let count = if workload.hit_ratio.is_some() { stored.max(1) } else { all };
-        let keys = KeySampler::new(workload.distribution, count, stored, seed)?;
+        let keys = KeySampler::new(&workload.distribution, count, stored, seed)?;
         let absent =
             workload.hit_ratio.map(|ratio| AbsentKeys { ratio, keys: stored..workload.keys });
         Ok(OperationSampler {

@@ -8,10 +8,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal, Zipf};
 
 use super::error::{WorkloadError, invalid};
+use super::recency::{Distances, Recency};
 use crate::random::{RandomStream, random_stream};
 
 /// The distribution of keys.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum KeyDistribution {
     Sequential,
     Uniform,
@@ -30,19 +31,28 @@ pub enum KeyDistribution {
     Latest(f64),
     /// Normal around the middle key, cut at the ends. The deviation is a share of the number of keys.
     Gaussian(f64),
+    /// By how many other keys were used since the last use of a key. Unused keys follow in their order.
+    Recency {
+        reads: Distances,
+        writes: Distances,
+    },
 }
 
 /// A wider distribution is nearly uniform, and almost every draw would be rejected.
 const MAX_DEVIATION: f64 = 100.0;
 
 const SYNTAX: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
-                     hotspot:KEYS:OPERATIONS, latest:EXPONENT or gaussian:DEVIATION";
+                     hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION or recency:NEW:DISTANCES";
 
 impl FromStr for KeyDistribution {
     type Err = WorkloadError;
 
     fn from_str(text: &str) -> Result<Self, WorkloadError> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        if name == "recency" {
+            let (reads, writes) = rest.split_once('/').unwrap_or((rest, rest));
+            return Ok(KeyDistribution::Recency { reads: reads.parse()?, writes: writes.parse()? });
+        }
         let numbers: Option<Vec<f64>> = if rest.is_empty() {
             Some(Vec::new())
         } else {
@@ -111,17 +121,23 @@ pub enum KeySampler {
         deviation: f64,
         count: u32,
     },
+    Recency {
+        reads: Distances,
+        writes: Distances,
+        order: Recency,
+        count: u32,
+    },
 }
 
 impl KeySampler {
     /// A sampler of `count` keys, of which the prefill stores the first `stored`.
     pub fn new(
-        distribution: KeyDistribution,
+        distribution: &KeyDistribution,
         count: u32,
         stored: u32,
         seed: u64,
     ) -> Result<KeySampler, WorkloadError> {
-        Ok(match distribution {
+        Ok(match *distribution {
             KeyDistribution::Sequential => KeySampler::Sequential { next: 0, count },
             KeyDistribution::Constant => KeySampler::Constant,
             KeyDistribution::Uniform => KeySampler::Uniform { count },
@@ -145,6 +161,14 @@ impl KeySampler {
             }
             KeyDistribution::Gaussian(deviation) => {
                 KeySampler::Gaussian { deviation: deviation * f64::from(count), count }
+            }
+            KeyDistribution::Recency { ref reads, ref writes } => {
+                let (reads, writes) = (reads.clone(), writes.clone());
+                let mut order = Recency::new(count);
+                for key in 0..stored.min(count) {
+                    order.touch(key);
+                }
+                KeySampler::Recency { reads, writes, order, count }
             }
         })
     }
@@ -183,6 +207,9 @@ impl KeySampler {
                 (*newest + (*count - age)) % *count
             }
             KeySampler::Gaussian { deviation, count } => gaussian(*deviation, *count, rng),
+            KeySampler::Recency { reads, writes: stores, order, count } => {
+                (if writes { stores } else { reads }).key(order, *count, rng)
+            }
         }
     }
 

@@ -4,6 +4,7 @@ mod error;
 mod integer_distribution;
 mod key_distribution;
 mod operation_order;
+mod recency;
 mod schedule;
 
 pub use error::WorkloadError;
@@ -13,6 +14,7 @@ pub(crate) use integer_distribution::{MAX_EXPTIME_S, MAX_SIZE};
 pub use key_distribution::KeyDistribution;
 pub(crate) use key_distribution::KeySampler;
 pub use operation_order::{MixEntry, Order, SequenceStep, parse_mix, parse_sequence};
+pub use recency::{Distances, Recency};
 pub use schedule::{Arrivals, Schedule, Think};
 
 use crate::format::{MAX_KEY_BYTES, Verb};
@@ -185,9 +187,13 @@ impl Workload {
                 self.keys
             ));
         }
-        if self.counters > 0 || matches!(self.distribution, KeyDistribution::Latest(_)) {
+        let brings_keys = matches!(
+            self.distribution,
+            KeyDistribution::Latest(_) | KeyDistribution::Recency { .. }
+        );
+        if self.counters > 0 || brings_keys {
             return invalid(
-                "--hit-ratio cannot be combined with --counters or the distribution latest",
+                "--hit-ratio cannot be combined with --counters or the distributions latest and recency",
             );
         }
         let changes = |verb| matches!(verb, Verb::Delete | Verb::Fetch | Verb::Flush);

@@ -1,6 +1,8 @@
 //! The frequencies of keys against closed forms, with a million draws (case F18).
 
-use cachemark_tape::{IntegerDistribution, KeyDistribution, KeyShape, Verb, Workload, parse_mix};
+use cachemark_tape::{
+    IntegerDistribution, KeyDistribution, KeyShape, Recency, Verb, Workload, parse_mix,
+};
 
 use crate::common::{DKW_99, open};
 
@@ -81,6 +83,47 @@ fn the_latest_keys_are_the_most_likely() {
     let mut by_age = shares(1000, "latest:0.99");
     by_age.reverse();
     assert!(distance(&by_age, &zipf(1000, 0.99)) < DKW_99);
+}
+
+#[test]
+fn recency_is_how_many_other_keys_were_used_since() {
+    let law = "recency:0.25:0=1,3..5=3/0:10";
+    let some = Workload { prefill: 0.0, ..workload(50_000, law, "get=9,set=1") };
+    let tape = open(&some, 20_000);
+    let (mut order, mut by_distance, mut reads) = (Recency::new(50_000), [0.0; 6], 0.0);
+    for op in (0..20_000).map(|place| tape.op(place)) {
+        let used = order.keys();
+        match order.touch(op.key) {
+            None => assert_eq!(op.key, used, "new keys follow in their order"),
+            Some(distance) if op.verb == Verb::Set => assert_eq!(distance, 10),
+            Some(distance) => {
+                assert!(used > distance);
+                by_distance[distance as usize] += 1.0;
+            }
+        }
+        reads += f64::from(u32::from(op.verb == Verb::Get));
+    }
+    let expected = [3.0 / 16.0, 0.0, 0.0, 3.0 / 16.0, 3.0 / 16.0, 3.0 / 16.0];
+    for (found, expected) in by_distance.iter().zip(expected) {
+        assert!((found / reads - expected).abs() < 0.02, "{by_distance:?} of {reads}");
+    }
+    assert!((f64::from(order.keys()) / reads - 0.25).abs() < 0.02);
+}
+
+#[test]
+fn the_order_of_use_is_that_of_a_list() {
+    let (mut order, mut list) = (Recency::new(8), Vec::<u32>::new());
+    // More uses than slots: they are given anew.
+    for step in 0..300_u32 {
+        let key = step * step % 7;
+        let distance = list.iter().rev().position(|other| *other == key);
+        assert_eq!(order.touch(key), distance.map(|distance| distance as u32));
+        list.retain(|other| *other != key);
+        list.push(key);
+        let found: Vec<Option<u32>> = (0..9).map(|distance| order.key_at(distance)).collect();
+        let expected = (0..9).map(|distance| list.iter().rev().nth(distance).copied());
+        assert_eq!(found, expected.collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -206,6 +249,11 @@ fn invalid_distributions_are_rejected() {
         "latest:-1",
         "gaussian:0",
         "gaussian:nan",
+        "recency",
+        "recency:0.1",
+        "recency:1.5:0..9",
+        "recency:0.1:9..0",
+        "recency:0.1:0..9/x",
         "uniform:1",
         "nonsense",
     ] {
