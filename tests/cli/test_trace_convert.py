@@ -1,5 +1,6 @@
 """`cachemark trace convert` in words and as JSON."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -21,6 +22,29 @@ def test_a_trace_is_converted_there_and_back(inside: Inside, tmp_path: Path) -> 
     assert json.loads(back.stdout)["origin"]["keys"] == "anonymous"
     lines = (tmp_path / "b.csv").read_text().splitlines()
     assert [line.split(",")[1] for line in lines] == ["op", "get", "set", "append"]
+
+
+def test_sizes_are_rounded_up_to_four_for_each_doubling(inside: Inside, tmp_path: Path) -> None:
+    sizes = [0, 1, 7, 9, 100, 1000, 1024, 1_000_000]
+    rows = "".join(f"{at},set,k{at},{size}\n" for at, size in enumerate(sizes))
+    (tmp_path / "a.csv").write_text("time,op,key,size\n" + rows)
+    told = inside(
+        "trace", "convert", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--round-sizes"
+    )
+    assert told.returncode == 0, told.stderr
+    lines = csv.DictReader((tmp_path / "b.csv").read_text().splitlines())
+    rounded = [int(line["size"]) for line in lines]
+    assert all(size <= to <= size * 1.25 for size, to in zip(sizes, rounded, strict=True))
+    assert len(set(rounded)) == len(sizes) - 1, "1000 and 1024 are one size"
+
+
+def test_the_file_that_is_read_is_not_written(inside: Inside, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time,op,key,size\n1,get,a,\n")
+    told = inside("trace", "convert", str(path), str(tmp_path / "." / "a.csv"))
+    assert told.returncode == 2
+    assert "write another file" in told.stderr
+    assert path.read_text().startswith("time,op")
 
 
 def test_a_damaged_trace_is_refused(inside: Inside, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_the_distances_are_told_with_their_limits(
         ("", [], "it has no operations"),
         ("0,get,a,\n", [], "no operation has a size"),
         ("0,set,a,9\n", [], "nothing can hit or miss"),
-        ("0,get,a,9\n", ["--sample", "1/2"], "they are for `trace convert`"),
+        ("0,get,a,9\n", ["--sample", "1/2"], "leave them out"),
         ("0,get,a,9\n", ["--keys", "5"], "it is for `trace show`"),
     ],
 )

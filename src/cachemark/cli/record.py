@@ -42,6 +42,7 @@ def record(
     plain_keys: Annotated[
         bool, Parameter(help="write keys as they are, instead of an irreversible hash")
     ] = False,
+    round_sizes: Annotated[bool, Parameter(help="round sizes of values up")] = False,
     json: Annotated[bool, Parameter(help="print the result as JSON")] = False,
 ) -> None:
     """Record the traffic of a running memcached, by its `watch`, as a trace for --trace.
@@ -55,7 +56,7 @@ def record(
     arguments = ["record", f"--out={out}", f"--sample={sample}"]
     limits = {"--duration": duration, "--requests": requests, "--size": size, "--port": port}
     arguments += [f"{name}={value}" for name, value in limits.items() if value]
-    flags = {"--plain-keys": plain_keys, "--snapshot": snapshot}
+    flags = {"--plain-keys": plain_keys, "--snapshot": snapshot, "--round-sizes": round_sizes}
     arguments += [name for name, is_set in flags.items() if is_set]
     tell = plain_console(stderr=True, soft_wrap=True)
     shown = "packets from stdin" if source == "-" else source

@@ -47,6 +47,7 @@ class Conversion:
     anonymous: Annotated[
         bool, Parameter(help="convert: replace keys by a keyed hash, whose key is thrown away")
     ] = False
+    round_sizes: Annotated[bool, Parameter(help="convert: round sizes of values up")] = False
     sample: Annotated[
         str | None, Parameter(help="convert: keep a part of the keys, with all operations: 1/100")
     ] = None
@@ -86,7 +87,7 @@ def trace(
     """
     words = ["trace", action, *(reading or TraceReading()).words]
     if action != "convert" and conversion not in (None, Conversion()):
-        raise UsageError(f"trace {action}: --anonymous, --sample", "they are for `trace convert`")
+        raise UsageError(f"trace {action}: --anonymous, --round-sizes, --sample", "leave them out")
     if action == "show":
         words += [f"--keys={keys}"] if keys else []
         return _show([*words, "--", str(source)], source, out, json=json)
@@ -110,6 +111,7 @@ def _convert(
     words: list[str], source: Path, out: Path, conversion: Conversion, *, json: bool
 ) -> int:
     words = [*words, "--anonymous"] if conversion.anonymous else words
+    words = [*words, "--round-sizes"] if conversion.round_sizes else words
     words = [*words, f"--sample={conversion.sample}"] if conversion.sample else words
     written = written_trace([*words, "--", str(source), str(out)])
     print_text(json_text(written) if json else "\n".join(lines_of(written, str(out))))

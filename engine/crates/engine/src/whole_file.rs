@@ -19,6 +19,16 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Check that a file to write is not the one that is read. The error names it.
+pub fn check_other(out: &Path, source: &Path) -> Result<(), String> {
+    match (fs::canonicalize(out), fs::canonicalize(source)) {
+        (Ok(written), Ok(read)) if written == read => {
+            Err(format!("{}: it is what is read: write another file", out.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The message about the file that an option names, if it cannot be written.
 pub fn write_error(option: &str, path: &Path, error: &io::Error) -> String {
     format!("{option} {}: cannot be written: {error}", path.display())
@@ -121,6 +131,9 @@ mod tests {
         assert_eq!(fs::read(&path).expect("read"), b"before");
         assert!(check(folder.path()).is_err(), "a folder");
         assert!(check(&folder.path().join("none").join("file")).is_err(), "no folder");
+        let refused = check_other(&folder.path().join(".").join("file"), &path);
+        assert!(refused.is_err_and(|error| error.ends_with("write another file")));
+        check_other(&folder.path().join("new"), &path).expect("another file");
     }
 
     #[test]

@@ -169,6 +169,7 @@ pub fn trace_files() -> Seeds {
         output: Output::Cachemark,
         anonymous: false,
         sampled: 1,
+        rounded: false,
         tolerant: false,
         source: None,
     };

@@ -119,6 +119,7 @@ pub fn items_or_counted(bytes: &[u8]) {
         output: Output::Cachemark,
         anonymous: bytes.len().is_multiple_of(2),
         sampled: 1,
+        rounded: false,
         tolerant: true,
         source: None,
     };

@@ -46,8 +46,14 @@ fn main() {
 }
 
 fn convert_to(csv: &str, output: Output, into: impl Write) -> u64 {
-    let conversion =
-        Conversion { output, anonymous: false, sampled: 1, tolerant: false, source: None };
+    let conversion = Conversion {
+        output,
+        anonymous: false,
+        rounded: false,
+        sampled: 1,
+        tolerant: false,
+        source: None,
+    };
     let options = ImportOptions::default();
     convert(&mut Cursor::new(csv), &options, &conversion, into, &mut |_| ())
         .expect("a trace")

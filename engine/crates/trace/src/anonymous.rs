@@ -44,6 +44,12 @@ impl Anonymiser {
     }
 }
 
+/// A size rounded up: up to 4 exactly, then four sizes for each doubling.
+pub(crate) fn rounded_size(bytes: u32) -> u32 {
+    let step = 1 << (u32::BITS - bytes.saturating_sub(1).leading_zeros()).saturating_sub(3);
+    bytes.div_ceil(step).saturating_mul(step)
+}
+
 /// a … z, ba, bb, …
 fn letters(mut number: usize) -> String {
     let mut letters = Vec::new();
@@ -70,5 +76,20 @@ impl Sampler {
 
     pub(crate) fn takes(&self, key: &[u8]) -> bool {
         self.one_of == 1 || self.hash.hash_one(key).is_multiple_of(u64::from(self.one_of))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounded_sizes_are_at_most_a_quarter_larger() {
+        let rounded = [0, 1, 5, 8, 9, 10, 11, 16, 17, 100, 1000, 1024, 1025].map(rounded_size);
+        assert_eq!(rounded, [0, 1, 5, 8, 10, 10, 12, 16, 20, 112, 1024, 1024, 1280]);
+        for bytes in 1..100_000 {
+            let rounded = rounded_size(bytes);
+            assert!(rounded >= bytes && rounded <= bytes + bytes / 4, "{bytes}: {rounded}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::anonymous::{Anonymiser, Sampler};
+use crate::anonymous::{Anonymiser, Sampler, rounded_size};
 use crate::event::check_key;
 use crate::events::{Events, TraceFacts, record_of};
 use crate::file::{Keys, Origin, Record, Summary, TraceWriter};
@@ -27,6 +27,8 @@ pub struct Conversion {
     pub output: Output,
     /// Whether keys are renamed.
     pub anonymous: bool,
+    /// Whether sizes of values are rounded up.
+    pub rounded: bool,
     /// One key of `sampled` is kept.
     pub sampled: u32,
     /// Whether lines that are not understood are counted, instead of refused.
@@ -130,6 +132,7 @@ pub fn convert_requests(
 struct Writing<W: Write> {
     writer: Writer<BufWriter<W>>,
     choice: Choice,
+    rounded: bool,
     origin: Origin,
     first_ns: Option<u64>,
 }
@@ -138,14 +141,17 @@ impl<W: Write> Writing<W> {
     fn begin(conversion: &Conversion, origin: Origin, into: W) -> Result<Writing<W>, String> {
         let into = BufWriter::with_capacity(1 << 18, into);
         let writer = Writer::new(conversion.output, &origin, into).map_err(unwritable)?;
-        Ok(Writing { writer, choice: Choice::new(conversion), origin, first_ns: None })
+        let (choice, rounded) = (Choice::new(conversion), conversion.rounded);
+        Ok(Writing { writer, choice, rounded, origin, first_ns: None })
     }
 
     fn add(&mut self, record: &Record<'_>) -> Result<(), String> {
         let Some(record) = self.choice.chosen(record) else { return Ok(()) };
+        let length =
+            record.length.map(|bytes| if self.rounded { rounded_size(bytes) } else { bytes });
         let began_ns = *self.first_ns.get_or_insert(record.at_ns.unwrap_or(0));
         let at_ns = record.at_ns.map(|at_ns| at_ns.saturating_sub(began_ns));
-        self.writer.add(&Record { at_ns, ..record })
+        self.writer.add(&Record { at_ns, length, ..record })
     }
 
     fn finish(

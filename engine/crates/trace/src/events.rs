@@ -14,6 +14,7 @@ use crate::watch_log::{LogLine, Place};
 
 /// Lines from different threads may be out of order by less than this.
 const MAX_BACKWARD_NS: u64 = 1_000_000_000;
+const CLOCK_WENT_BACK: &str = "times that the clock went back";
 /// Lines that memcached dropped, among the reasons of what was left out.
 const LOST: &str = "dropped by memcached's own log";
 
@@ -191,6 +192,7 @@ impl<'a> LineEvents<'a> {
                 }
                 self.back_ns = self.last_ns - read_ns;
                 at_ns = self.last_ns;
+                count(&mut self.facts.other_lines, CLOCK_WENT_BACK, 1);
             }
             self.last_ns = self.last_ns.max(at_ns);
             event.at_ns = Some(if self.sorts { at_ns } else { self.last_ns });

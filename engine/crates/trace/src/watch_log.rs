@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use crate::event::{Action, TraceEvent, action, exptime, length, number, seconds_and_microseconds};
 use cachemark_tape::Verb;
 
-/// A read and a store or delete of the same key within this time are one operation. Its own look-up came 1 to 15 µs
-/// before it in memcached 1.6; no client replies that fast.
+/// A read and a delete of the same key within this time are one operation. Its own look-up came 1 to 15 µs before it in
+/// memcached 1.6; no client replies that fast. Further reads within this time are of the same request.
 const LOOKUP_NS: u64 = 20_000;
 
-/// The same for a store, once the server was seen to log what stores look up: as long as a worker thread may have to
-/// wait for a CPU in between.
+/// The same for a store, which always looks its key up, in the line of its connection before: as long as a worker thread
+/// may have to wait for a CPU or memory in between. Later, the line of the look-up was dropped.
 const LONGEST_LOOKUP_NS: u64 = 50_000_000;
 
 /// The state after the lines so far.
@@ -24,8 +24,6 @@ pub(crate) struct WatchLog {
     /// The last event of each connection and its index, if it was a read.
     reads: HashMap<String, (usize, TraceEvent)>,
     events: usize,
-    /// The server was seen to log what stores look up.
-    logs_look_ups: bool,
 }
 
 /// Where an event is: its time, memcached's number of its line, and how many events came before.
@@ -100,19 +98,15 @@ impl WatchLog {
                 None
             }
         };
+        let most_ns = if kind == "item_store" { LONGEST_LOOKUP_NS } else { LOOKUP_NS };
         if let Some((place, read)) = looked_up
             && read.key == event.key
-            && is_within(&read, &event, self.longest_look_up_ns(kind))
+            && is_within(&read, &event, most_ns)
         {
-            self.logs_look_ups |= kind == "item_store";
             return Ok(LogLine::Replace((read.at_ns, read.number, place), event));
         }
         self.events += 1;
         Ok(LogLine::TraceEvent(event))
-    }
-
-    fn longest_look_up_ns(&self, kind: &str) -> u64 {
-        if kind == "item_store" && self.logs_look_ups { LONGEST_LOOKUP_NS } else { LOOKUP_NS }
     }
 
     /// A line about a delete does not name its connection.

@@ -214,10 +214,7 @@ class _MeasuredCosts(msgspec.Struct, frozen=True):
 
 
 def measured_unit_costs(cpus: str, peer_cpus: str) -> UnitCosts:
-    """CPU time of one system call of each kind, on the first of these CPUs; empty: any.
-
-    Its peer has a CPU of its own. Raises UsageError.
-    """
+    """CPU time of one system call of each kind, on these CPUs; empty: any. Raises UsageError."""
     command = ["unit-costs"]
     for option, where in (("--cpu", cpus), ("--peer-cpu", peer_cpus)):
         if where:

@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Write keys as they are, instead of a keyed hash whose key is thrown away
     #[arg(long)]
     pub(super) plain_keys: bool,
+    /// Round sizes of values up, to four sizes for each doubling
+    #[arg(long)]
+    pub(super) round_sizes: bool,
 }
 
 impl Arguments {
@@ -51,6 +54,7 @@ impl Arguments {
         Conversion {
             output: Output::Cachemark,
             anonymous: !self.plain_keys,
+            rounded: self.round_sizes,
             sampled: self.sample,
             tolerant: true,
             source: None,

@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::arguments::{Arguments, written};
 use crate::process::print_error;
+use crate::whole_file;
 
 const BUFFER_BYTES: usize = 1 << 20;
 const STDIN: &str = "-";
@@ -43,6 +44,7 @@ pub fn record(arguments: &Arguments, ends: Arc<AtomicBool>) -> Result<Converted,
         let live = Live { ends, until };
         (Box::new(BufReader::with_capacity(BUFFER_BYTES, live)), None)
     } else {
+        whole_file::check_other(&arguments.out, Path::new(source))?;
         let file = File::open(source).map_err(unreadable)?;
         (Box::new(BufReader::with_capacity(BUFFER_BYTES, file)), Some(ends))
     };

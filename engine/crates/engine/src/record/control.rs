@@ -1,11 +1,12 @@
 //! The requests to the server besides its log: its version and its counters.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 const TIME_OUT: Duration = Duration::from_secs(5);
+const NOT_RECORDED: &str = "servers with TLS or a login cannot be recorded";
 const MOST_LINES: usize = 1000;
 /// The cost of commands, and the lines that the log lost.
 const COUNTERS: [&str; 16] = [
@@ -75,11 +76,9 @@ impl Control {
         let from = BufReader::new(open(server)?);
         let mut control = Control { server: server.to_owned(), version: String::new(), from };
         let line = control.ask("version", |_| true)?.pop().unwrap_or_default();
-        let version = line.strip_prefix("VERSION ").ok_or_else(|| {
-            format!(
-                "it answers {line:?} to `version`: servers with TLS or a login cannot be recorded"
-            )
-        })?;
+        let version = line
+            .strip_prefix("VERSION ")
+            .ok_or_else(|| format!("it answers {line:?} to `version`: {NOT_RECORDED}"))?;
         control.version = format!("memcached {version}");
         Ok(control)
     }
@@ -123,7 +122,14 @@ impl Control {
 
     /// Send a command and read lines up to the last one.
     fn ask(&mut self, command: &str, is_last: fn(&str) -> bool) -> Result<Vec<String>, String> {
-        let no_answer = |error: std::io::Error| format!("no answer to `{command}`: {error}");
+        let no_answer = |error: std::io::Error| {
+            let why = match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => "none within 5 s".to_owned(),
+                ErrorKind::ConnectionReset => format!("{error}: {NOT_RECORDED}"),
+                _ => error.to_string(),
+            };
+            format!("no answer to `{command}`: {why}")
+        };
         self.from.get_mut().write_all(format!("{command}\r\n").as_bytes()).map_err(no_answer)?;
         let mut lines = Vec::new();
         while lines.len() < MOST_LINES {

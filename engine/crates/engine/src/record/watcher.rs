@@ -312,7 +312,11 @@ fn watch(server: &str, wordings: &[&'static str]) -> Result<(TcpStream, &'static
     let mut refused = String::new();
     for words in wordings {
         let mut log = open(server)?;
-        let failed = |error: io::Error| format!("no answer to `watch`: {error}");
+        let failed = |error: io::Error| {
+            let why =
+                if is_time_out(&error) { "none within 5 s".to_owned() } else { error.to_string() };
+            format!("no answer to `watch`: {why}")
+        };
         log.write_all(format!("watch {words}\r\n").as_bytes()).map_err(failed)?;
         let mut answer = Vec::new();
         let mut byte = [0];

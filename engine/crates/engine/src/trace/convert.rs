@@ -20,6 +20,9 @@ pub struct Arguments {
     /// Replace keys by a keyed hash, whose key is thrown away
     #[arg(long)]
     anonymous: bool,
+    /// Round sizes of values up, to four sizes for each doubling
+    #[arg(long)]
+    round_sizes: bool,
     /// Keep this share of the keys, with all their operations: 1/100
     #[arg(long, value_parser = units::fraction, default_value = "1/1")]
     sample: u32,
@@ -30,10 +33,12 @@ pub fn convert(arguments: &Arguments) -> Result<(), String> {
     let conversion = Conversion {
         output: output_of(&arguments.out),
         anonymous: arguments.anonymous,
+        rounded: arguments.round_sizes,
         sampled: arguments.sample,
         tolerant: false,
         source: None,
     };
+    whole_file::check_other(&arguments.out, &arguments.from)?;
     let converted = whole_file::write_with(&arguments.out, |into| {
         convert_file(&arguments.from, &options, &conversion, into)
     });

@@ -13,6 +13,7 @@ const TO_FILE: Conversion = Conversion {
     output: Output::Cachemark,
     anonymous: false,
     sampled: 1,
+    rounded: false,
     tolerant: false,
     source: None,
 };

@@ -22,8 +22,14 @@ fn items(
     anonymous: bool,
     sampled: u32,
 ) -> (Vec<Read>, BTreeMap<String, u64>) {
-    let conversion =
-        Conversion { output: Output::Cachemark, anonymous, sampled, tolerant: true, source: None };
+    let conversion = Conversion {
+        output: Output::Cachemark,
+        anonymous,
+        rounded: false,
+        sampled,
+        tolerant: true,
+        source: None,
+    };
     let mut bytes = Vec::new();
     let written = convert_requests(&mut snapshot, "metadump", &conversion, &mut bytes).unwrap();
     assert_eq!(written.origin.sampled, sampled);
