@@ -189,7 +189,7 @@ def test_cachemark_writes_a_page_of_each_verb(inside: Inside, tmp_path: Path) ->
     page = (tmp_path / "pages" / "cachemark-compare.1").read_text(encoding="utf-8")
     assert ".SH NAME\ncachemark\\-compare \\- Compare two runs, or two clients" in page
     assert "\n.TP\n\\fB\\-\\-margin FLOAT\\fR\nsmallest relevant difference in percent" in page
-    assert "[choices: table, markdown, csv, json, junit] [default: table]" in page
+    assert "[choices: table, markdown, csv, json, html, junit] [default: table]" in page
     assert ".SH EXIT STATUS\n.nf\n" in page
     if shutil.which("groff"):
         written = sorted((tmp_path / "pages").iterdir())
