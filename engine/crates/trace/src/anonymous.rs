@@ -78,18 +78,3 @@ impl Sampler {
         self.one_of == 1 || self.hash.hash_one(key).is_multiple_of(u64::from(self.one_of))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rounded_sizes_are_at_most_a_quarter_larger() {
-        let rounded = [0, 1, 5, 8, 9, 10, 11, 16, 17, 100, 1000, 1024, 1025].map(rounded_size);
-        assert_eq!(rounded, [0, 1, 5, 8, 10, 10, 12, 16, 20, 112, 1024, 1024, 1280]);
-        for bytes in 1..100_000 {
-            let rounded = rounded_size(bytes);
-            assert!(rounded >= bytes && rounded <= bytes + bytes / 4, "{bytes}: {rounded}");
-        }
-    }
-}
