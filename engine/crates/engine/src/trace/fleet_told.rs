@@ -17,7 +17,8 @@ const LIMITS: [(Limit, &str, &str); 4] = [
 /// The words for a trace in this file.
 pub(super) fn told(path: &str, figures: PlannedFleet) -> Told<PlannedFleet> {
     let of = &figures;
-    let mut sections = vec![needed(of), one_server(of)];
+    let mut sections = vec![needed(of)];
+    sections.extend(Some(one_server(of)).filter(|section| !section.rows.is_empty()));
     sections.extend(of.rates.as_ref().map(measured_told::section));
     if let Some(played) = &of.played {
         sections.extend(played.loss.as_ref().map(|loss| lost(loss, of)));
@@ -46,7 +47,14 @@ fn rate(value: f64) -> String {
 fn headline(of: &PlannedFleet) -> String {
     let wanted = format!("{} requests/s", number(of.demand.requests_per_s));
     let Some((count, servers)) = of.chosen().and_then(|count| Some((count, count.servers?))) else {
-        return format!("no number of these servers is known to be enough for {wanted}");
+        return match beyond_reach(of) {
+            None => format!("no number of these servers is known to be enough for {wanted}"),
+            Some((goal, most)) => format!(
+                "no number of servers reaches hits of {}: with all keys in memory {} hit",
+                percent(goal),
+                percent(most)
+            ),
+        };
     };
     let kind = format!("{} ({})", count.kind, memory(count.memory_bytes as f64));
     let fleet = format!("{} of {kind}", count_of(servers, "server"));
@@ -65,14 +73,20 @@ fn headline(of: &PlannedFleet) -> String {
     }
 }
 
+/// A goal that no memory reaches, and the share of reads that hit with all of it.
+fn beyond_reach(of: &PlannedFleet) -> Option<(f64, f64)> {
+    let most = 1.0 - of.curve.last().map_or(1.0, |(_, misses)| *misses);
+    of.demand.hit_ratio.filter(|goal| *goal > most).map(|goal| (goal, most))
+}
+
 fn warnings(of: &PlannedFleet) -> Vec<String> {
     let mut lines = Vec::new();
-    let least = of.curve.last().map_or(1.0, |(_, misses)| *misses);
-    if let Some(goal) = of.demand.hit_ratio.filter(|goal| least > 1.0 - goal) {
+    if let Some((goal, most)) = beyond_reach(of) {
         lines.push(format!(
-            "No memory reaches hits of {}: with all of it {} hit. New keys and expired items always miss.",
+            "No memory reaches hits of {}: with all of it {} hit. New keys and expired items always miss. For a plan by \
+             the other limits, leave hit_ratio out or ask for less.",
             percent(goal),
-            percent(1.0 - least)
+            percent(most)
         ));
     }
     for count in &of.counts {
@@ -279,7 +293,7 @@ fn assumptions(of: &PlannedFleet) -> Section {
             match demand.hit_ratio {
                 None => "no goal".to_owned(),
                 Some(goal) => format!(
-                    "at least {}, after the first {} of the trace, with the fills that `predict` assumes",
+                    "at least {}, after the first {} of the trace, with the fills that predict assumes",
                     percent(goal),
                     percent(of.warm_up)
                 ),
