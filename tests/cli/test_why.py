@@ -52,6 +52,14 @@ def test_two_clients_are_counted(inside: Inside, tmp_path: Path) -> None:
     assert (difference["client"], difference["base"]) == ("native", "reference")
 
 
+def test_a_client_without_a_sampler_gets_no_folder(inside: Inside, tmp_path: Path) -> None:
+    words = ("--client", "reference", "--mix", "get=1", "--repeat", "3")
+    said = inside("why", *words, "--profile", str(tmp_path / "flames"))
+    assert said.returncode == 0, said.stderr
+    assert "reference has no profile: its worker has no sampler." in said.stdout
+    assert not (tmp_path / "flames").exists()
+
+
 @pytest.mark.slow("counts three servers")
 def test_servers_are_counted_as_a_client_plays(inside: Inside, tmp_path: Path) -> None:
     out = tmp_path / "why.json"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -21,27 +22,11 @@ from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process, system_calls
 from cachemark.model.counts import CountedWork, FoldedStacks
 from cachemark.model.errors import UsageError, refusing
-from cachemark.model.experiment import Experiment, Keys, Load, Values, Workload
+from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
 from cachemark.runs.counting.counting import CountingPlan, count, runtime_of
 
-# Few keys: each pass stores them anew.
-_OWN_WORK = Experiment(
-    name="why",
-    question="",
-    workloads=[
-        Workload(
-            name="why",
-            mix={"get": 1, "set": 1, "mget": 1},
-            keys=Keys(count=200, length="20"),
-            values=Values(size="100"),
-            run=50,
-        )
-    ],
-    servers=["embedded"],
-    loads=[Load(name="one-caller")],
-)
 LEAST_REPEAT, _MOST_REPEAT = 3, 100
 _PROFILE_MS = 5000
 _OfClient = TypeVar("_OfClient", CountedWork, FoldedStacks)
@@ -124,7 +109,8 @@ def _write_profiles(report: WhyReport, folder: Path) -> None:
     # Late, as templates take a while to load.
     from cachemark.report.why.profiles import profile_files  # noqa: PLC0415
 
-    write_contents(profile_files(report.profiles), folder, "--profile")
+    if files := profile_files(report.profiles):
+        write_contents(files, folder, "--profile")
 
 
 def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
@@ -132,7 +118,8 @@ def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
     if experiment is None and not overrides.client:
         raise UsageError("no client is named", "name some: --client A --client B")
     if experiment is None:
-        planned = changed_experiment(_OWN_WORK, overrides)
+        own = resources.files("cachemark.cli").joinpath("why.toml").read_bytes()
+        planned = changed_experiment(msgspec.toml.decode(own, type=Experiment), overrides)
     else:
         planned = planned_experiment(experiment, overrides)
     if overrides.server and (planned.in_process or len(planned.clients) != 1):

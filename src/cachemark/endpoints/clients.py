@@ -52,6 +52,7 @@ class Client(ClientFacts, frozen=True, kw_only=True):
     logins. `install_version` is the program that installs another version of `package`, and
     `version_path` the environment variable in which the worker then finds it; without one, it makes
     a whole worker. `counting_allocator` is a library that counts allocations if it is loaded first.
+    `sampler` is `perf` if the worker has no sampler of its own that sees more.
     `problem` is why the `worker.toml` cannot be read: such a file becomes one client without a
     command, so that other languages still work.
     """
@@ -66,6 +67,7 @@ class Client(ClientFacts, frozen=True, kw_only=True):
     install_version: str = ""
     version_path: str = ""
     counting_allocator: str = ""
+    sampler: str = ""
     problem: str = ""
 
     def missing(self) -> str:
@@ -111,6 +113,7 @@ class _Runtime(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     install_version: str = ""
     version_path: str = ""
     counting_allocator: str = ""
+    sampler: str = ""
 
 
 class _Entry(ClientFacts, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -162,6 +165,7 @@ def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Cl
         note=note,
         in_process=not network,
         concurrency=concurrency,
+        sampler="perf",
     )
 
 
@@ -211,6 +215,7 @@ def _client(folder: Path, declared: WorkerFile, entry: _Entry, runtime_name: str
         install_version=_inside(folder, runtime.install_version),
         version_path=runtime.version_path,
         counting_allocator=_inside(folder, runtime.counting_allocator),
+        sampler=runtime.sampler,
     )
 
 

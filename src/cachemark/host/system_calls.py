@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -23,25 +24,6 @@ PROGRAM = "strace"
 _OPTIONS = ("-f", "-y", "-qq", "-s", "0", "-ttt", "-o")
 _ATTACH_S, _LOOK_S = 30.0, 0.005
 
-# The field of SystemCalls that counts a call, by what it works on; "" is anything else.
-_SEND = {"socket": "sends", "file": "files", "": "wakes"}
-_RECEIVE = {"socket": "recvs", "file": "files", "": "wakes"}
-_POLL, _FUTEX, _TIMER = {"": "polls"}, {"": "futexes"}, {"": "timers"}
-_OPTION = {"socket": "options", "": "others"}
-_MEMORY, _FILE = {"": "memory"}, {"": "files"}
-_KINDS: dict[str, dict[str, str]] = {
-    **dict.fromkeys(("sendto", "sendmsg", "sendmmsg", "write", "writev"), _SEND),
-    **dict.fromkeys(("recvfrom", "recvmsg", "recvmmsg", "read", "readv"), _RECEIVE),
-    **dict.fromkeys(("poll", "ppoll", "select", "pselect6"), _POLL),
-    **dict.fromkeys(("epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_ctl"), _POLL),
-    **dict.fromkeys(("futex", "futex_waitv"), _FUTEX),
-    **dict.fromkeys(("timerfd_settime", "timer_settime", "setitimer", "alarm"), _TIMER),
-    **dict.fromkeys(("timer_create", "timer_delete"), _TIMER),
-    **dict.fromkeys(("setsockopt", "getsockopt", "fcntl", "ioctl"), _OPTION),
-    **dict.fromkeys(("mmap", "munmap", "mremap", "mprotect", "madvise", "brk"), _MEMORY),
-    **dict.fromkeys(("open", "openat", "stat", "lstat", "newfstatat", "statx", "access"), _FILE),
-    "connect": {"": "connects"},
-}
 _ENTRY = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((?:(\d+)<([^>]*)>)?")
 _RESUMED = re.compile(r"^(\d+) +\d+\.\d+ <\.\.\. (\w+) resumed>")
 # Threads that compile or collect garbage never make these calls.
@@ -51,7 +33,7 @@ _NOTHING_THERE = "= -1 EAGAIN"
 
 
 class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of system calls; `by_thread`: calls on sockets and pipes, and polls, by thread id.
+    """Numbers of system calls, and those on sockets and pipes, and polls, by thread id.
 
     `sends` and `recvs` are writes to sockets and reads from them, by whatever call; `empty_recvs`
     are the `recvs` that found nothing. `wakes` are reads and writes of pipes and eventfds.
@@ -60,22 +42,16 @@ class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
     error are left out: over them a worker speaks with cachemark.
     """
 
-    sends: int = 0
-    recvs: int = 0
-    empty_recvs: int = 0
-    polls: int = 0
-    futexes: int = 0
-    timers: int = 0
-    options: int = 0
-    connects: int = 0
-    wakes: int = 0
-    memory: int = 0
-    files: int = 0
-    others: int = 0
+    counts: Counter[str]
     by_thread: dict[str, int] = {}
 
 
-KINDS = tuple(name for name in SystemCalls.__struct_fields__ if name != "by_thread")
+@cache
+def _figures() -> dict[str, dict[str, str]]:
+    text = resources.files("cachemark.host").joinpath("system_calls.toml").read_bytes()
+    table = dict[str, list[tuple[list[str], dict[str, str]]]]
+    groups = msgspec.toml.decode(text, type=table)["group"]
+    return {call: figures for calls, figures in groups for call in calls}
 
 
 @cache
@@ -122,8 +98,7 @@ def _is_traced(pid: int) -> bool:
 
 def calls_between(log: Path, begin_unix_s: float, end_unix_s: float) -> SystemCalls:
     """The system calls that began between two instants."""
-    counts = dict.fromkeys(KINDS, 0)
-    by_thread: Counter[str] = Counter()
+    counts, by_thread = Counter[str](), Counter[str]()
     # The kind of the unfinished call of each thread.
     unfinished: dict[str, str] = {}
     with log.open(encoding="utf-8", errors="replace") as lines:
@@ -143,12 +118,12 @@ def calls_between(log: Path, begin_unix_s: float, end_unix_s: float) -> SystemCa
                 continue
             if kind == "recvs" and _NOTHING_THERE in line:
                 counts["empty_recvs"] += 1
-    return SystemCalls(**counts, by_thread=dict(+by_thread))
+    return SystemCalls(counts=counts, by_thread=dict(+by_thread))
 
 
 def _kind(name: str, target: str) -> str:
-    kinds = _KINDS.get(name, {"": "others"})
+    figures = _figures().get(name, {})
     on = "socket" if target.startswith(("socket:", "TCP", "UNIX")) else ""
     if target.startswith("/") and not target.startswith("/dev/"):
         on = "file"
-    return kinds.get(on, kinds.get("", "others"))
+    return figures.get(on, figures.get("else", "others"))

@@ -1,6 +1,7 @@
 """The counts of one operation of a client, as the passes of `cachemark why` find them."""
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -97,26 +98,11 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("user_us") :]
 
 
-class UnitCosts(msgspec.Struct, frozen=True, kw_only=True):
-    """CPU time in the kernel of one call of each kind, one wait and one page fault, in µs.
-
-    Names as in Counts. None where a cost could not be measured.
-    """
-
-    sends: float | None = None
-    full_recvs: float | None = None
-    empty_recvs: float | None = None
-    polls: float | None = None
-    futexes: float | None = None
-    timers: float | None = None
-    options: float | None = None
-    connects: float | None = None
-    wakes: float | None = None
-    memory: float | None = None
-    files: float | None = None
-    others: float | None = None
-    switches: float | None = None
-    faults: float | None = None
+# System calls, by strace.
+CALLS = Counts.__struct_fields__[: Counts.__struct_fields__.index("threads")]
+# Calls, waits and page faults have a price: CPU time in the kernel, in µs; None if unknown.
+COSTING = frozenset({*CALLS, "full_recvs", "switches", "faults"} - {"recvs"})
+UnitCosts = Mapping[str, float | None]
 
 
 class CountedWork(msgspec.Struct, frozen=True, kw_only=True):

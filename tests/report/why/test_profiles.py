@@ -25,6 +25,8 @@ from cachemark.report.why.profiles import profile_files
 LANE = "closed_loop_lane (cachemark/lane_threads.py:16)"
 GET = "Client._fetch_cmd (pymemcache/client/base.py:1115)"
 KEY = "check_key_helper (pymemcache/client/base.py:100)"
+C_LANE = "start_thread (libc.so.6);lane_play_window (cachemark/lane_play_window)"
+PHP = "zend_execute (php8.2);execute_ex (php8.2)"
 # Stacks as the samplers found them, shortened, with their classes.
 STACKS = [
     ("python", f"{LANE};{GET};{KEY}", "key check"),
@@ -70,6 +72,14 @@ STACKS = [
     ("java", "net/spy/memcached/MemcachedConnection.handleIO;epoll_wait", "kernel"),
     ("java", "java/util/concurrent/FutureTask.run", "thread hand-over"),
     ("java", "net/spy/memcached/compat/log/SunLogger.log;java/util/Formatter.<init>", "library"),
+    ("c", f"{C_LANE};memcached_get (libmemcached.so.11.0.0);malloc (libc.so.6)", "library"),
+    ("c", f"{C_LANE};__send (libc.so.6);tcp_sendmsg ([kernel])", "kernel"),
+    ("c", f"{C_LANE};recorder_note (cachemark/recorder_note)", "cachemark's loop"),
+    ("rust", "memcache::client::Client::get (worker);core::str::from_utf8 (worker)", "library"),
+    ("rust", "<&mio::net::TcpStream as std::io::Write>::write (worker)", "socket wrapper"),
+    ("php", f"{PHP};memcached_get (libmemcached.so.11);_emalloc (php8.2)", "library"),
+    ("php", f"{PHP};zend_hash_find (php8.2)", "cachemark's loop"),
+    ("php", "[unknown] (perf-12.map);zend_is_true (php8.2)", "cachemark's loop"),
     ("java", "CompileBroker::compiler_thread_loop;PhaseLive::compute", "compiler"),
 ]
 

@@ -7,7 +7,7 @@ from importlib import resources
 import msgspec
 
 from cachemark.analysis.why.estimate import CountEstimate, difference_of, estimate_of, mean_of
-from cachemark.model.counts import CountedWork, UnitCosts
+from cachemark.model.counts import COSTING, CountedWork, UnitCosts
 
 
 class CauseRule(
@@ -23,9 +23,6 @@ class CauseRule(
     kinds: list[str] = []
     needs: dict[str, float] = {}
     covers: dict[str, float] = {}
-
-
-_COSTING = frozenset(UnitCosts.__struct_fields__)
 
 
 class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,15 +45,11 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     cost_us: CountEstimate | None = None
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    cause: list[CauseRule]
-
-
 @cache
 def causes() -> tuple[CauseRule, ...]:
     """All rules, in their order."""
     text = resources.files("cachemark.analysis.why").joinpath("causes.toml").read_bytes()
-    return tuple(msgspec.toml.decode(text, type=_File).cause)
+    return tuple(msgspec.toml.decode(text, type=dict[str, list[CauseRule]])["cause"])
 
 
 def findings(
@@ -97,16 +90,13 @@ def _left(figure: str, one: CountedWork, other: CountedWork, covered: Mapping[st
 
 def _cost(calls: Mapping[str, float], units: Sequence[UnitCosts]) -> CountEstimate | None:
     """The CPU time of all `calls`, in µs, from the cost of one of each in each repetition."""
-    costing = {figure: number for figure, number in calls.items() if number and figure in _COSTING}
-    if not costing:
-        return None
-    costs = [[getattr(unit, figure) for figure in costing] for unit in units]
-    if any(cost is None for each in costs for cost in each):
+    costing = {figure: number for figure, number in calls.items() if number and figure in COSTING}
+    if not costing or any(unit.get(figure) is None for unit in units for figure in costing):
         return None
     return mean_of(
         [
-            sum(number * cost for number, cost in zip(costing.values(), each, strict=True))
-            for each in costs
+            sum(number * (unit.get(figure) or 0.0) for figure, number in costing.items())
+            for unit in units
         ]
     )
 

@@ -41,15 +41,11 @@ class ProfileShares(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    rule: list[ClassRule]
-
-
 @cache
 def class_rules() -> tuple[ClassRule, ...]:
     """All rules, in their order."""
     text = resources.files("cachemark.analysis.why").joinpath("classes.toml").read_bytes()
-    return tuple(msgspec.toml.decode(text, type=_File).rule)
+    return tuple(msgspec.toml.decode(text, type=dict[str, list[ClassRule]])["rule"])
 
 
 @cache

@@ -1,6 +1,10 @@
 """The answer of `cachemark why` as a document: sentences and tables."""
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+import msgspec
 
 from cachemark.analysis.why.causes import WhyFinding, number
 from cachemark.analysis.why.estimate import CountEstimate, estimate_of
@@ -131,44 +135,12 @@ def _sentence(of: WhyFinding) -> str:
     return f"{of.client} {of.words} ({counts}{cost}). Remedy: {of.remedy}."
 
 
-# Figures of Counts and their titles; a figure whose name ends in `_us` is a time in µs.
-_ROWS: dict[str, str] = {
-    "user_us": "CPU time in its own code",
-    "system_us": "CPU time in the kernel",
-    "waiting_us": "waiting",
-    "switches": "waits, of all threads",
-    "waiting_threads": "threads that wait",
-    "preemptions": "CPU taken by other threads",
-    "faults": "page faults",
-    "allocations": "allocations",
-    "allocated_bytes": "allocated bytes",
-    "copies": "… for each byte of a longer value",
-    "collections": "collections in 1,000 operations",
-    "collection_us": "collecting",
-    "sends": "system calls: send",
-    "recvs": "system calls: receive",
-    "empty_recvs": "… with nothing to receive",
-    "polls": "system calls: poll, select, epoll",
-    "futexes": "system calls: futex",
-    "timers": "system calls: timers",
-    "options": "system calls: options of sockets",
-    "connects": "system calls: connect",
-    "wakes": "system calls: pipes and eventfds",
-    "memory": "system calls: memory",
-    "files": "system calls: files",
-    "others": "system calls: others",
-    "threads": "threads that use connections",
-    "connections": "server: connections",
-    "turns": "server: requests that it answered",
-    "pieces": "server: pieces of requests",
-    "gap_us": "server: from first to last piece",
-    "segments_in": "server: segments from the client",
-    "acknowledgements": "server: … without data",
-    "segments_out": "server: segments to the client",
-    "retransmitted": "server: retransmitted",
-    "bytes_in": "server: bytes from the client",
-    "bytes_out": "server: bytes to the client",
-}
+@cache
+def _rows() -> dict[str, str]:
+    text = resources.files("cachemark.report.why").joinpath("figures.toml").read_bytes()
+    return msgspec.toml.decode(text, type=dict[str, str])
+
+
 # Events rarer than in every twentieth operation are no part of one.
 _LEAST_SHOWN = 0.05
 
@@ -176,7 +148,7 @@ _LEAST_SHOWN = 0.05
 def _table(counted: Sequence[CountedWork]) -> Table:
     """Figures that are 0 for all of these clients are left out."""
     rows: list[list[str]] = []
-    for figure, title in _ROWS.items():
+    for figure, title in _rows().items():
         found = [estimate_of(each.repetitions, figure) for each in counted]
         if any(each is not None and abs(each.value) >= _LEAST_SHOWN for each in found):
             rows.append([title, *(_cell(each, figure) for each in found)])

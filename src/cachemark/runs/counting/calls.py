@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer
-from cachemark.host.system_calls import KINDS, SystemCalls, attached, calls_between, traced
-from cachemark.model.counts import Counts
+from cachemark.host.system_calls import SystemCalls, attached, calls_between, traced
+from cachemark.model.counts import CALLS, Counts
 from cachemark.model.protocol_results import attempts_of
 from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
 
@@ -47,7 +47,7 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path)
     long_ops, long = _calls(player, 2 * _OPS, log)
     ops = long_ops - short_ops
     return Counts(
-        **{name: (getattr(long, name) - getattr(short, name)) / ops for name in KINDS},
+        **{name: (long.counts[name] - short.counts[name]) / ops for name in CALLS},
         threads=sum(calls >= long_ops * _PART_OF_OPERATIONS for calls in long.by_thread.values()),
     )
 

@@ -1,11 +1,13 @@
 """Profiles: each work once more, under the sampler of the client's language."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import running
+from cachemark.host import perf
 from cachemark.model.counts import FoldedStacks, parse_stacks
 from cachemark.model.errors import TrialError
 from cachemark.runs.counting.player import CountingPlace, Work, playing, server_of
@@ -22,7 +24,7 @@ def take_profiles(
 
 
 def _profile(client: ClientSpec, work: Work, place: CountingPlace, length_ms: int) -> FoldedStacks:
-    path = place.folder / "profile"
+    path, by_perf = place.folder / "profile", client.client.sampler == perf.PROGRAM
     taken = partial(
         FoldedStacks, client=client.text, kind=work.kind, language=client.client.language
     )
@@ -34,7 +36,8 @@ def _profile(client: ClientSpec, work: Work, place: CountingPlace, length_ms: in
             player.prepare(work, server)
             warmed_up(player)
             path.unlink(missing_ok=True)
-            player.play_for(length_ms)
+            with perf.sampled(player.fleet.workers[0].pid, path) if by_perf else nullcontext():
+                player.play_for(length_ms)
         text = path.read_text("utf-8", "replace") if path.exists() else _NO_SAMPLER
         sampler, stacks, failure = parse_stacks(text)
     except TrialError as error:
