@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 from distributed.scheduler import heartbeat_interval
 
 from cachemark.host import process
@@ -35,12 +36,12 @@ from cachemark.model.merging import merge
 from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.protocol_results import Operation, Sections, Timeline
 from cachemark.runs.agents.agent import be_agent
+from cachemark.runs.agents.certificates import COORDINATOR, write_certificates
 from cachemark.runs.agents.coordinator import Coordinator, coordinating
 from cachemark.runs.agents.dask_settings import configure
 from cachemark.runs.agents.hosts_file import load_hosts
 from cachemark.runs.agents.messages import AnyRequest, HostPlayed, PlayPhase, ReadServer
 from cachemark.runs.agents.session import Session, use_session
-from tests.builders.histograms import from_values
 
 COUNTS = [10, 50, 100, 200]
 CONNECT_S = 300.0
@@ -77,8 +78,7 @@ def made_up_results() -> Done:
     """The results of an agent whose response times are spread as real ones are."""
     chance = random.Random(1)
     times = [round(chance.lognormvariate(11.5, 0.5)) for _ in range(OPERATIONS)]
-    blob = histogram.encode(from_values(times))
-    tenth = histogram.encode(from_values(times[: OPERATIONS // 10]))
+    blob, tenth = _encoded(times), _encoded(times[: OPERATIONS // 10])
     per_slice = [OPERATIONS // 1000] * 1000
     return Done(
         phase="measure",
@@ -93,14 +93,20 @@ def made_up_results() -> Done:
     )
 
 
+def _encoded(times_ns: list[int]) -> str:
+    buckets = np.bincount([histogram.bucket_index(time) for time in times_ns])
+    return histogram.encode(histogram.Histogram(buckets))
+
+
 def write_hosts(path: Path, agents: int, port: int) -> None:
-    """Write a hosts file with `agents` hosts; they have addresses of the loopback device."""
-    lines = ["[coordinator]", 'address = "127.0.0.1"', f"port = {port}"]
+    """Write a hosts file with `agents` hosts, which have loopback addresses, and certificates."""
+    write_certificates(path.parent / "certs", [COORDINATOR, *(f"h{n}" for n in range(agents))])
+    lines = ['tls = "certs"', "[coordinator]", 'address = "127.0.0.1"', f"port = {port}"]
     for number in range(agents):
         role = "client" if number else "server"
         address = f"127.80.{number // 250}.{1 + number % 250}"
         lines += ["[[hosts]]", f'name = "h{number}"', f'roles = ["{role}"]']
-        lines += [f'address = "{address}"']
+        lines += [f'address = "{address}"', 'start = "there"']
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

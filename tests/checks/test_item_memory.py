@@ -149,3 +149,17 @@ def test_the_bytes_of_items_repeat_with_their_shapes() -> None:
     assert fixed_shapes(100).data_bytes(7) == 7 * 120
     with pytest.raises(UsageError, match="--size"):
         drawn_shapes(10, "4q", "20")
+
+
+def test_a_measurement_is_printed_where_its_file_fails(inside: Inside) -> None:
+    words = ("memory", "embedded:memory=1m", "--sizes", "1000")
+    ended = inside(*words, "--format", "csv", "--out", "/proc/self/nowhere/x.csv")
+    assert ended.returncode == 2
+    assert "cannot be written" in ended.stderr
+    assert "1,000 B" in ended.stdout
+
+
+def test_two_forms_are_refused_before_any_server_starts(inside: Inside) -> None:
+    ended = inside("memory", "embedded:memory=1m", "--json", "--format", "csv")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "--json and --format csv" in ended.stderr

@@ -10,8 +10,9 @@ from cyclopts import Parameter
 from cachemark.analysis.stored_runs import MIN_RUNS
 from cachemark.cli import completers
 from cachemark.cli.compare_builds import Builds, compare_builds
+from cachemark.cli.document_forms import write_document
 from cachemark.cli.exit_status import FAILED, INCONCLUSIVE, OK
-from cachemark.cli.output import terminal_width, write_text
+from cachemark.cli.output import write_text
 from cachemark.model.errors import UsageError
 from cachemark.report.compare import (
     RENDERERS,
@@ -184,9 +185,10 @@ def _write(compared: ComparisonReport, forms: Forms, text: str = "") -> int:
 
     Returns the exit status, which is OK without a gate.
     """
-    width = terminal_width() if forms.out is None else None
-    own = text if forms.form == "table" else ""
-    write_text(own or RENDERERS[forms.form](compared, width), forms.out)
+    if text and forms.form == "table":
+        write_text(text, forms.out)
+    else:
+        write_document(compared, RENDERERS, forms.form, forms.out)
     for form, path in (("junit", forms.junit), ("markdown", forms.markdown)):
         if path is not None:
             write_text(RENDERERS[form](compared, None), path)

@@ -16,7 +16,8 @@ from rich.markup import escape
 
 from cachemark.analysis.number_format import count_of
 from cachemark.cli import completers
-from cachemark.cli.output import console, print_text, write_out, write_text
+from cachemark.cli.document_forms import write_document
+from cachemark.cli.output import console, write_out
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.host import process
 from cachemark.host.placement import cores, placement, usable_cpus
@@ -280,11 +281,5 @@ def _forward_output(printed: bytes) -> None:
 def show(measured: list[JmhMeasurement], settings: JmhSettings, server: str, shown: Output) -> int:
     """Print or write the figures; the exit status."""
     report = build(measured, settings, server)
-    width = console().width
-    try:
-        write_text(RENDERERS[shown.form](report, None if shown.out else width), shown.out)
-    except UsageError:
-        # The measurement took minutes, and may be in no other file.
-        print_text(RENDERERS["table"](report, width))
-        raise
+    write_document(report, RENDERERS, shown.form, shown.out)
     return 1 if report.failures else 0

@@ -12,8 +12,9 @@ from cyclopts import Parameter
 from cachemark.analysis.why.profile import shares_of
 from cachemark.analysis.why.report import WhyReport, differences
 from cachemark.cli import completers
+from cachemark.cli.document_forms import write_document
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import progress_lines, terminal_width, write_contents, write_text
+from cachemark.cli.output import progress_lines, write_contents
 from cachemark.cli.overrides import Overrides, changed_experiment, planned_experiment
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.client_versions import with_version
@@ -91,7 +92,7 @@ def why(
     report = counted_report(
         planned, repeat, earlier, _PROFILE_MS if profile else 0, of_servers=bool(against.server)
     )
-    write_text(RENDERERS[form](report, terminal_width()), out)
+    write_document(report, RENDERERS, form, out)
     if profile:
         _write_profiles(report, profile)
     return FAILED if any(each.failure for each in report.counted) else OK

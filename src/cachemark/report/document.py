@@ -79,13 +79,16 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     subtitle: str = ""
 
 
+# The pictures of a part, for a width of a page.
+Plots = Callable[[int], Sequence[Plot]]
+
+
 class DocumentPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a document, in this order: title, plots, table, paragraphs, list.
 
     With `strong`, the paragraphs are the main statement. With `whole`, a narrow terminal shows the
     table as several, instead of without some columns. `on`: a page is read from its first line, the
-    text on a console from its last line, so the order differs where that matters. `plots` makes
-    the pictures of the table for a width of a page.
+    text on a console from its last line, so the order differs where that matters.
     """
 
     title: str = ""
@@ -95,7 +98,7 @@ class DocumentPart(msgspec.Struct, frozen=True, kw_only=True):
     strong: bool = False
     items: list[str] = []
     on: Literal["both", "page", "console"] = "both"
-    plots: Callable[[int], Sequence[Plot]] | None = None
+    plots: Plots | None = None
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

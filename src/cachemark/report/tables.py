@@ -12,7 +12,7 @@ from cachemark.analysis.number_format import (
 from cachemark.analysis.rounds.texts import ratio_words
 from cachemark.analysis.statistics import CellSummary, Comparison, Interval, KindSummary
 from cachemark.report.absences import absence_text
-from cachemark.report.document import Document, DocumentPart, Table, TableColumn, plain_table
+from cachemark.report.document import Document, DocumentPart, Plots, Table, TableColumn, plain_table
 from cachemark.report.model import ClientRow, Group, Metric, Report, Section
 
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
@@ -63,10 +63,12 @@ def _group_parts(group: Group) -> list[DocumentPart]:
     return [ranking, DocumentPart(table=operation_table(group))]
 
 
-def section_part(section: Section) -> DocumentPart:
-    """A section's table, whole in a narrow terminal, and its notes."""
+def section_part(section: Section, plots: Plots | None = None) -> DocumentPart:
+    """A section's table, whole in a narrow terminal, its notes, and its plots."""
     table = section_table(section)
-    return DocumentPart(title=section.title, table=table, whole=True, items=section.notes)
+    return DocumentPart(
+        title=section.title, table=table, whole=True, items=section.notes, plots=plots
+    )
 
 
 def section_table(section: Section) -> Table:

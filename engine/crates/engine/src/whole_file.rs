@@ -23,7 +23,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 pub fn check_other(out: &Path, source: &Path) -> Result<(), String> {
     match (fs::canonicalize(out), fs::canonicalize(source)) {
         (Ok(written), Ok(read)) if written == read => {
-            Err(format!("{}: it is what is read: write another file", out.display()))
+            Err(format!("{}: the file that is read: write another file", out.display()))
         }
         _ => Ok(()),
     }

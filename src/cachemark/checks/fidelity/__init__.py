@@ -5,5 +5,5 @@ for workers in every language, with real sockets and the kernel. See docs/method
 """
 
 from cachemark.checks.fidelity.cases import Case, cases
-from cachemark.checks.fidelity.judge import FidelityResult, TimeFloor, milliseconds, percentile_name
-from cachemark.checks.fidelity.play import ClientUnderTest, find, findings, retry_until_judged
+from cachemark.checks.fidelity.judge import FidelityResult, milliseconds, percentile_name
+from cachemark.checks.fidelity.play import findings

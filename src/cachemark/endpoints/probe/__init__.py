@@ -13,7 +13,7 @@ from cachemark.endpoints.servers import (
     running_unencrypted,
     with_small_memory,
 )
-from cachemark.model.audit import EVERYTHING, EVICTIONS, ProbeResult, excluded
+from cachemark.model.audit import EVERYTHING, ProbeResult, excluded
 from cachemark.model.errors import TrialError
 
 _MAX_FILL = 0.5

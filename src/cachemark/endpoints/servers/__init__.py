@@ -2,7 +2,6 @@
 
 from cachemark.endpoints.servers.quirks import options_for
 from cachemark.endpoints.servers.registry import (
-    Kind,
     MemoryLimit,
     io_mode,
     kinds,
@@ -18,4 +17,4 @@ from cachemark.endpoints.servers.registry import (
 )
 from cachemark.endpoints.servers.remote import used_elsewhere
 from cachemark.endpoints.servers.running import ProcessUse, RunningServer
-from cachemark.endpoints.servers.spec import Missing, ServerSpec
+from cachemark.endpoints.servers.spec import ServerSpec

@@ -8,7 +8,7 @@ import msgspec
 from cachemark.report.compare import csv_file, junit
 from cachemark.report.compare.gate import GateAnswer, check_gate, gate_answer, gate_line, gated
 from cachemark.report.compare.in_turns import compare_in_turns
-from cachemark.report.compare.model import SCHEMA, ComparisonReport, ComparisonRow, Gate
+from cachemark.report.compare.model import SCHEMA, ComparisonReport, Gate
 from cachemark.report.compare.selection import CellFilter
 from cachemark.report.compare.stored import compare_stored
 from cachemark.report.compare.tables import document

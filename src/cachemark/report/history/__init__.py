@@ -3,7 +3,7 @@
 from cachemark.report.forms import forms
 from cachemark.report.history import csv_file
 from cachemark.report.history.index import RunIndex
-from cachemark.report.history.model import SCHEMA, CellHistory, Entry, History
+from cachemark.report.history.model import SCHEMA, History
 from cachemark.report.history.query import HistoryQuery, query_history
 from cachemark.report.history.tables import document
 from cachemark.report.json_text import versioned

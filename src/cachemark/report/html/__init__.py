@@ -5,10 +5,4 @@ is a light and a dark theme. Other pages share its tables, its style sheet and i
 """
 
 from cachemark.report.html.environment import style_sheet
-from cachemark.report.html.render import (
-    column_classes,
-    content_policy,
-    render,
-    render_page,
-    script_text,
-)
+from cachemark.report.html.render import column_classes, content_policy, render, script_text

@@ -12,10 +12,10 @@ from cachemark.analysis.number_format import count_of, number, size
 from cachemark.report import csv_file
 from cachemark.report.conclusions import ConclusionRow, headline
 from cachemark.report.conclusions import conclusion_rows as answer_rows
-from cachemark.report.document import Plot, Table, plain_table
+from cachemark.report.document import DocumentPart, Plot, Table, plain_table
 from cachemark.report.html import descriptions
 from cachemark.report.json_text import stamped
-from cachemark.report.model import SCHEMA, Group, Report, Section, TrialRow
+from cachemark.report.model import SCHEMA, Group, Report, TrialRow
 from cachemark.report.plots import plots
 from cachemark.report.plots.images import inline_svg, svg
 from cachemark.report.plots.layout import NARROW, WIDE
@@ -24,7 +24,7 @@ from cachemark.report.tables import (
     group_title,
     operation_table,
     ranking_table,
-    section_table,
+    section_part,
     self_comparison,
 )
 
@@ -83,12 +83,10 @@ class GroupPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SectionPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite's own table with its plots."""
+    """A section of the report with its plots."""
 
     anchor: str
-    title: str
-    table: Table
-    notes: list[str]
+    part: DocumentPart
     figures: list[PageFigure]
 
 
@@ -215,19 +213,9 @@ def _sections(report: Report, figures: Iterable[list[PageFigure]]) -> dict[str, 
     by_topic: dict[str, list[SectionPart]] = {}
     for number_, (section, of) in enumerate(zip(report.sections, figures, strict=True), 1):
         topic = "audit" if section.topic == "hosts" else section.topic
-        by_topic.setdefault(topic, []).append(section_part(section, f"section-{number_}", of))
+        part = SectionPart(anchor=f"section-{number_}", part=section_part(section), figures=of)
+        by_topic.setdefault(topic, []).append(part)
     return by_topic
-
-
-def section_part(section: Section, anchor: str, figures: list[PageFigure]) -> SectionPart:
-    """A section with its plots."""
-    return SectionPart(
-        anchor=anchor,
-        title=section.title,
-        table=section_table(section),
-        notes=section.notes,
-        figures=figures,
-    )
 
 
 def _trials(report: Report) -> Table:

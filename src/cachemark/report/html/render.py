@@ -22,17 +22,14 @@ def render(report: Report, width: int | None) -> str:
 
 def render_page(template: str, downloads: list[Download], **values: object) -> str:
     """A page with the frame, the style and the script of all pages."""
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            downloads=downloads,
-            sides_of=column_classes,
-            style=Markup(f"{style_sheet()}\n{plot_colour_rules()}"),
-            script=Markup(script_text()),
-            policy=content_policy(),
-            **values,
-        )
+    page_of = environment().get_template(template)
+    return page_of.render(
+        downloads=downloads,
+        sides_of=column_classes,
+        style=Markup(f"{style_sheet()}\n{plot_colour_rules()}"),
+        script=Markup(script_text()),
+        policy=content_policy(),
+        **values,
     )
 
 

@@ -2,12 +2,9 @@
 
 from functools import partial
 
-import msgspec
-
 from cachemark.analysis.number_format import number, time
 from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 from cachemark.report.jmh.model import JmhReport, JmhRow, Rate
-from cachemark.report.model import Section
 from cachemark.report.plots.published import published
 from cachemark.report.tables import section_part
 
@@ -33,17 +30,12 @@ def document(report: JmhReport) -> Document:
         facts=[("Server", report.server), *[("JVM", jvm) for jvm in report.jvm]],
         parts=[
             DocumentPart(table=table),
-            DocumentPart(title="No figure", items=report.failures, on="console"),
+            DocumentPart(title="No figure", items=report.failures),
             DocumentPart(items=report.notes),
             DocumentPart(title="Beside the published figures", paragraphs=beside, on="page"),
-            *map(_with_plots, report.sections),
-            DocumentPart(title="No figure", items=report.failures, on="page"),
+            *[section_part(of, partial(published, of)) for of in report.sections],
         ],
     )
-
-
-def _with_plots(section: Section) -> DocumentPart:
-    return msgspec.structs.replace(section_part(section), plots=partial(published, section))
 
 
 def figures_table(report: JmhReport) -> Table:

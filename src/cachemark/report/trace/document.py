@@ -1,10 +1,10 @@
 """A document about a trace: a title, facts, tables, plots; as one page, and for a terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.report.document import Document, DocumentPart, Plot, plain_table
+from cachemark.report.document import Document, DocumentPart, Plots, plain_table
 
 
 def trace_part(
@@ -12,7 +12,7 @@ def trace_part(
     columns: list[str],
     rows: list[list[str]],
     notes: list[str],
-    plots: Callable[[int], Sequence[Plot]] | None = None,
+    plots: Plots | None = None,
     *,
     only_page: bool = False,
     prose: bool = False,

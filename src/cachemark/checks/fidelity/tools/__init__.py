@@ -10,7 +10,7 @@ from cachemark.checks.fidelity.tools import (
     ycsb,
 )
 from cachemark.checks.fidelity.tools.run import tool_results
-from cachemark.checks.fidelity.tools.tool import Tool, ToolJob, ToolResult
+from cachemark.checks.fidelity.tools.tool import Tool, ToolJob
 
 TOOLS = {
     module.TOOL.name: module.TOOL
