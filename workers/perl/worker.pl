@@ -9,12 +9,14 @@
 #   lib/Messages.pm  JSON lines                     lib/Slices.pm     the tape played in turns
 #   lib/CallLog.pm   a record of each call          lib/Groups.pm     the times of whole groups
 #   lib/Renewal.pm   connections that are opened again as asked
+#   lib/Sampler.pm   the functions of a run
 #   clients/       one file for each library        README.md         what a client file has to hold
 use v5.36;
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+BEGIN { require Sampler; Sampler::restart() }
 use Client;
 use IO::Handle;
 use Player;
@@ -180,7 +182,7 @@ sub play ($parent, $request) {
         while (my $asked = $parent->next) {
             my $type = $asked->{type};
             next if $type eq 'stop';    # the run is over already
-            $parent->send_message(eval { $self->$type($asked) } // refused($@));
+            $parent->send_message(eval { Sampler::sampled($asked, sub { $self->$type($asked) }) } // refused($@));
         }
     }
 }

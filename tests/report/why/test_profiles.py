@@ -26,6 +26,7 @@ LANE = "closed_loop_lane (cachemark/lane_threads.py:16)"
 GET = "Client._fetch_cmd (pymemcache/client/base.py:1115)"
 KEY = "check_key_helper (pymemcache/client/base.py:100)"
 C_LANE = "start_thread (libc.so.6);lane_play_window (cachemark/lane_play_window)"
+PERL = "Lane::__ANON__ (cachemark/Lane.pm)"
 PHP = "zend_execute (php8.2);execute_ex (php8.2)"
 # Stacks as the samplers found them, shortened, with their classes.
 STACKS = [
@@ -80,6 +81,13 @@ STACKS = [
     ("php", f"{PHP};memcached_get (libmemcached.so.11);_emalloc (php8.2)", "library"),
     ("php", f"{PHP};zend_hash_find (php8.2)", "cachemark's loop"),
     ("php", "[unknown] (perf-12.map);zend_is_true (php8.2)", "cachemark's loop"),
+    ("perl", f"{PERL};Cache::Memcached::CORE:sselect (Cache/Memcached.pm)", "kernel"),
+    ("perl", f"{PERL};Time::HiRes::clock_gettime (Time/HiRes.pm)", "cachemark's loop"),
+    (
+        "perl",
+        f"{PERL};Cache::Memcached::GetParser::parse_buffer (Cache/Memcached/GetParser.pm)",
+        "parsing",
+    ),
     ("java", "CompileBroker::compiler_thread_loop;PhaseLive::compute", "compiler"),
 ]
 
