@@ -1,5 +1,8 @@
 """The network between hosts: offsets lie within their error, strangers are ignored, bandwidth."""
 
+import contextlib
+import hashlib
+import hmac
 import socket
 from typing import Any
 
@@ -11,6 +14,10 @@ from cachemark.runs.agents.bandwidth import offer_bytes, receive_bytes
 from cachemark.runs.agents.clock import ClockResponder, read_clock
 
 KEY = b"k" * 32
+
+
+def code(key: bytes, text: bytes) -> bytes:
+    return hmac.new(key, text, hashlib.sha256).digest()
 
 
 @pytest.mark.parametrize("ahead_ns", [0, 37_000_000, -1_250_000_000])
@@ -31,12 +38,45 @@ def test_the_offset_of_a_clock_that_is_ahead(
     assert found.answers > 8
 
 
+class Responder(ClockResponder):
+    """Answers whoever asks, with a key that the host does not have."""
+
+    def _answer(self) -> None:
+        while not self._ended.is_set():
+            with contextlib.suppress(OSError):
+                _, sender = self._socket.recvfrom(64)
+                self._socket.sendto(bytes(8) + code(b"another key", bytes(8)), sender)
+
+
 def test_an_answer_without_the_key_is_ignored() -> None:
     with (
-        ClockResponder("127.0.0.1", 0, b"another key") as responder,
+        Responder("127.0.0.1", 0, KEY) as responder,
         pytest.raises(TrialError, match="0 of 8 datagrams"),
     ):
         read_clock("127.0.0.1", responder.port, KEY)
+
+
+def test_strangers_and_reflected_answers_get_no_answer() -> None:
+    nonce = bytes(range(16))
+    asked = nonce + code(KEY, nonce)
+    with (
+        ClockResponder("127.0.0.1", 0, KEY) as responder,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        stranger.connect(("127.0.0.1", responder.port))
+        for wrong in (b"", nonce, nonce + code(b"another key", nonce), asked[:-1]):
+            stranger.send(wrong)
+        stranger.send(asked)
+        answer = stranger.recv(64)
+        stranger.send(answer)
+        stranger.send(asked)
+        # Datagrams on loopback keep their order: there was none for those before.
+        first, second = answer, stranger.recv(64)
+        stranger.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            stranger.recv(64)
+    for each in (first, second):
+        assert each[8:] == code(KEY, nonce + each[:8])
 
 
 def test_a_port_that_nobody_listens_on_is_named() -> None:

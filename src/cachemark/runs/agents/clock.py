@@ -2,8 +2,8 @@
 
 A host sends a datagram, the coordinator answers with its own time. With equal delays both ways, the
 coordinator's clock was at its answer where the host's was halfway between sending and receiving.
-The error is at most half of the round trip, so the exchange with the shortest one counts. Answers
-carry a code made with a key that only the two sides have.
+The error is at most half of the round trip, so the exchange with the shortest one counts. Both
+carry a code made with a key that only the two sides have; others get no answer.
 """
 
 import contextlib
@@ -71,8 +71,9 @@ class ClockResponder:
         while not self._ended.is_set():
             # A host that is gone shows as an error of the next call; others go on.
             with contextlib.suppress(OSError):
-                nonce, sender = self._socket.recvfrom(64)
-                if len(nonce) == _NONCE_BYTES:
+                asked, sender = self._socket.recvfrom(64)
+                nonce, code = asked[:_NONCE_BYTES], asked[_NONCE_BYTES:]
+                if hmac.compare_digest(code, _code(self._key, nonce)):
                     now = time.time_ns().to_bytes(_TIME_BYTES, "big")
                     self._socket.sendto(now + _code(self._key, nonce + now), sender)
 
@@ -109,8 +110,9 @@ def read_clock(address: str, port: int, key: bytes) -> ClockReading:
 def _exchange(asking: socket.socket, key: bytes) -> tuple[int, int]:
     """The round trip of one exchange and the offset. Raises OSError without an answer."""
     nonce = os.urandom(_NONCE_BYTES)
+    asked = nonce + _code(key, nonce)
     begun_ns, begun_wall_ns = time.perf_counter_ns(), time.time_ns()
-    asking.send(nonce)
+    asking.send(asked)
     while True:
         answer = asking.recv(64)
         took_ns = time.perf_counter_ns() - begun_ns
