@@ -53,7 +53,7 @@ def speed(root: Path) -> list[Check]:
         limit_check("hottest sensor", _hottest(root), _HOTTEST, "let it cool down, clean the fans"),
         limit_check(
             "throttled by heat",
-            _count(counters.counters(root), "too_hot"),
+            counters.counters(root).get("too_hot"),
             _ONCE,
             "let it cool down, clean the fans",
         ),
@@ -74,10 +74,6 @@ def _hottest(root: Path) -> float | None:
     texts = [read(path) for path in (root / "sys/class/thermal").glob("thermal_zone*/temp")]
     degrees = [int(text) / 1000 for text in texts if text.lstrip("-").isdecimal()]
     return max(degrees, default=None)
-
-
-def _count(counters: dict[str, int], name: str) -> float | None:
-    return float(counters[name]) if name in counters else None
 
 
 def isolation(root: Path) -> list[Check]:

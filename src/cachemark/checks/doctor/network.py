@@ -94,13 +94,9 @@ def _losses(counters: dict[str, int]) -> list[Check]:
     remedy = "find out where packets are lost: `nstat -a`, `ip -s link`"
     return [
         limit_check("TCP retransmits", part, _RETRANSMITS, remedy),
-        limit_check("connections not accepted", _float(counters, "accept_drops"), _DROPPED, remedy),
-        limit_check("packets dropped", _float(counters, "packet_drops"), _DROPPED, remedy),
+        limit_check("connections not accepted", counters.get("accept_drops"), _DROPPED, remedy),
+        limit_check("packets dropped", counters.get("packet_drops"), _DROPPED, remedy),
     ]
-
-
-def _float(counters: dict[str, int], name: str) -> float | None:
-    return float(counters[name]) if name in counters else None
 
 
 def round_trip_checks(targets: Sequence[str]) -> list[Check]:

@@ -11,6 +11,7 @@ server's own `bytes`, and its resident size, means of the trials; what is not kn
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from cachemark.analysis.statistics import answered
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
@@ -95,16 +96,12 @@ def _task(series: Series, loads: bool) -> str:
 def _rate(series: Series) -> float:
     """Operations per second; of a fill, items per second."""
     is_fill = series.workload.fill_percent is not None
-    return _per_s(series, fills.items if is_fill else _ok)
+    return _per_s(series, fills.items if is_fill else answered)
 
 
 def _per_s(series: Series, count: Callable[[Done], int]) -> float:
     elapsed_s = sum(window.elapsed_ns for window in series.windows) / 1e9
     return sum(map(count, series.windows)) / elapsed_s
-
-
-def _ok(window: Done) -> int:
-    return sum(operation.ok for operation in window.operations.values())
 
 
 def _rate_text(series: Series) -> str:

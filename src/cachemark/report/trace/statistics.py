@@ -14,6 +14,7 @@ from cachemark.model.trace_statistics import (
 from cachemark.report.document import Document, DocumentPart
 from cachemark.report.trace import statistics_plots as plots
 from cachemark.report.trace.document import trace_part
+from cachemark.report.trace.statistics_plots import percent
 
 _SHOWN_KEYS = 8
 _KEYS = {"plain": "as they were", "anonymous": "by an irreversible hash"}
@@ -38,7 +39,7 @@ def _headline(of: TraceStatistics) -> str:
         else ""
     )
     ratio = of.reads.hit_ratio
-    hits = "" if ratio is None else f", hit ratio {_percent(ratio)}"
+    hits = "" if ratio is None else f", hit ratio {percent(ratio)}"
     return f"{counted(of.requests)} requests{rate}{hits}"
 
 
@@ -88,14 +89,14 @@ def _counts(counts: dict[str, int]) -> str:
 
 def _traffic(of: TraceStatistics) -> DocumentPart:
     rows = [
-        [name, f"{count:,}", _percent(count / of.requests), _rate(count, of.duration_s)]
+        [name, f"{count:,}", percent(count / of.requests), _rate(count, of.duration_s)]
         for name, count in sorted(of.operations.items(), key=lambda each: -each[1])
     ]
     notes: list[str] = []
     if of.multigets.multigets:
         keys = of.multigets.keys
         notes.append(
-            f"{_percent(of.multigets.multigets / keys.count)} of the requests that read are "
+            f"{percent(of.multigets.multigets / keys.count)} of the requests that read are "
             f"multigets: {of.multigets.joined_keys / of.multigets.multigets:.1f} keys on average, "
             f"99 % of all have at most {keys.at(0.99)}, the largest {keys.max}."
         )
@@ -133,8 +134,8 @@ def _ttl_notes(of: TraceStatistics) -> list[str]:
     ttls = of.ttls
     if not ttls.writes:
         return []
-    common = ", ".join(f"{each.ttl_s:,} s {_percent(each.share)}" for each in ttls.common[:6])
-    never = f"{_percent(ttls.without / ttls.writes)} of the writes never expire"
+    common = ", ".join(f"{each.ttl_s:,} s {percent(each.share)}" for each in ttls.common[:6])
+    never = f"{percent(ttls.without / ttls.writes)} of the writes never expire"
     return [f"{never}; expiry times: {common}." if common else f"{never}."]
 
 
@@ -149,7 +150,7 @@ def _keys(of: TraceStatistics) -> DocumentPart:
         ["Zipf exponent", _exponent(keys)],
         *[
             [f"share of the {top:,} hottest keys" if top > 1 else "share of the hottest key",
-             f"at least {_percent(share)}"]
+             f"at least {percent(share)}"]
             for top, share in of.top_shares
         ],
     ]  # fmt: skip
@@ -184,7 +185,7 @@ def _hot_keys(of: TraceStatistics) -> DocumentPart:
         [
             key.key,
             f"{key.count:,}" if not key.error else f"{key.count - key.error:,}–{key.count:,}",
-            _percent((key.count - key.error) / of.requests),
+            percent((key.count - key.error) / of.requests),
             _rate(key.count - key.error, of.duration_s),
         ]
         for key in of.hot_keys[:_SHOWN_KEYS]
@@ -226,9 +227,9 @@ def _over_time(of: TraceStatistics) -> list[DocumentPart]:
             [
                 f"{place * of.window_s:,.6g} s",
                 f"{requests:,}",
-                "–" if ratio is None else _percent(ratio),
+                "–" if ratio is None else percent(ratio),
                 number(window.new_keys),
-                _percent(window.new_keys / requests) if requests else "–",
+                percent(window.new_keys / requests) if requests else "–",
                 number(window.live_items),
                 size(window.live_bytes),
             ]
@@ -238,10 +239,6 @@ def _over_time(of: TraceStatistics) -> list[DocumentPart]:
     note = "New keys were not seen before in the trace: at its beginning all are new."
     drawn = partial(plots.over_time, of)
     return [trace_part("Over time", columns, rows, [note], drawn, only_page=True)]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def _rate(count: float, duration_s: float) -> str:
@@ -265,4 +262,4 @@ def _estimate(of: Estimate, write: Callable[[float], str] = _whole) -> str:
 
 
 def _share(of: Estimate) -> str:
-    return f"{_percent(of.value)} ±{100 * of.error:.2g}" if of.error else _percent(of.value)
+    return f"{percent(of.value)} ±{100 * of.error:.2g}" if of.error else percent(of.value)

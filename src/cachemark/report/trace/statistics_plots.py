@@ -26,12 +26,12 @@ def traffic(of: TraceStatistics, width: int) -> list[Plot]:
         return lambda window: window.operations.get(name, 0) / of.window_s
 
     lines = [_over(of, name, rate(name), lambda y: f"{number(y)}/s") for name in names]
-    ratio = _over(of, "hit ratio", lambda window: window.reads.hit_ratio, _percent, zero=True)
+    ratio = _over(of, "hit ratio", lambda window: window.reads.hit_ratio, percent, zero=True)
     return [
         *drawn("requests", "Requests over time", lines, width, x=_time(of, width),
                unit="requests per second", labels=SI_LABEL, write=number),
         *drawn("hits", "Hit ratio over time", [ratio], width, x=_time(of, width),
-               unit="share of reads that hit", labels=SHARE_LABEL, write=_percent, shares=True),
+               unit="share of reads that hit", labels=SHARE_LABEL, write=percent, shares=True),
     ]  # fmt: skip
 
 
@@ -57,10 +57,10 @@ def sizes(of: TraceStatistics, width: int) -> list[Plot]:
     ttls = [_distribution("writes that expire", of.ttls.seconds, lambda y: f"{y:,.0f} s")]
     return [
         *drawn("sizes", "Sizes of keys and values", bytes_, width, x=_log("bytes", width),
-               unit="part of requests up to this size", labels=SHARE_LABEL, write=_percent,
+               unit="part of requests up to this size", labels=SHARE_LABEL, write=percent,
                shares=True),
         *drawn("ttls", "Expiry times", ttls, width, x=_log("seconds", width),
-               unit="part of writes up to this time", labels=SHARE_LABEL, write=_percent,
+               unit="part of writes up to this time", labels=SHARE_LABEL, write=percent,
                shares=True),
     ]  # fmt: skip
 
@@ -69,13 +69,13 @@ def keys(of: TraceStatistics, width: int) -> list[Plot]:
     """The share of the key of each rank."""
     marks = [
         ChartPoint(
-            x=each.rank, y=each.share, description=f"rank {each.rank:,.0f}: {_percent(each.share)}"
+            x=each.rank, y=each.share, description=f"rank {each.rank:,.0f}: {percent(each.share)}"
         )
         for each in of.keys.ranks
     ]
     line = ChartLine(label="share", marks=marks)
     return drawn("ranks", "Popularity of keys", [line], width, x=_log("rank of the key", width),
-                 unit="share of all requests", labels=_SHARE_OF_ALL, write=_percent)  # fmt: skip
+                 unit="share of all requests", labels=_SHARE_OF_ALL, write=percent)  # fmt: skip
 
 
 def bursts(of: TraceStatistics, width: int) -> list[Plot]:
@@ -96,7 +96,7 @@ def _distribution(label: str, of: SizeDistribution, write: Callable[[float], str
     marks: list[ChartPoint] = []
     for part, largest in of.quantiles:
         if largest > 0:
-            text = f"{label}: {_percent(part)} at most {write(largest)}"
+            text = f"{label}: {percent(part)} at most {write(largest)}"
             marks.append(ChartPoint(x=largest, y=part, description=text))
     return ChartLine(label=label, marks=marks)
 
@@ -169,5 +169,5 @@ def _log(title: str, width: int) -> Spec:
     }
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
