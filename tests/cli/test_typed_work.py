@@ -70,3 +70,11 @@ def test_a_pattern_names_the_libraries_of_a_language(inside: Inside) -> None:
     none = inside("run", "--client", "cobol/*", "--dry-run")
     assert none.returncode == 2
     assert "no client matches 'cobol/*'" in none.stderr
+
+
+def test_a_number_of_operations_that_nobody_can_play(inside: Inside) -> None:
+    """A plan without a trial has no rate to assume."""
+    ended = inside("run", "--client", "reference", "--mix", "mget=1", "--ops", "100")
+    assert "0 trials" in ended.stdout + ended.stderr
+    assert "Not played: reference: has no mget" in ended.stdout
+    assert ended.returncode == 1

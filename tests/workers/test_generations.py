@@ -87,9 +87,9 @@ def prepared(player: Player, address: str, tape: Path, threads: int = 1, **field
 
 
 def wrong_gets(done: Done) -> int:
-    """The gets with a wrong value; nothing else failed."""
+    """The gets (or mgets) with a wrong value; nothing else failed."""
     put = done.operations.get("set") or done.operations["set_noreply"]
-    get = done.operations["get"]
+    get = done.operations.get("get") or done.operations["mget"]
     assert (get.errors, put.errors, put.wrong_values) == ({}, {}, 0)
     assert get.ok + get.wrong_values == get.attempts
     return get.wrong_values

@@ -46,28 +46,35 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    needs: str
+    needs: frozenset[str]
     tape: tuple[str, ...] = _TAPE
     prepare: dict[str, int] = {}
     servers: int = 1
 
 
+_MGETS = (*_KEYS, "--mix", "mget=1,set=1", "--run", "5", "--ops", str(_OPS))
 _AT_TIMES = ("--schedule", "uniform", "--rate", "4000", "--duration", "500ms")
 LOOPS = [
-    Loop(name="open", needs="open_loop", tape=(*_MIXED, *_AT_TIMES)),
-    Loop(name="think", needs="think", tape=(*_TAPE, "--think", "20us")),
-    Loop(name="deep", needs="pipeline", prepare={"depth": 8}),
-    Loop(name="cluster", needs="cluster", servers=2),
+    Loop(name="open", needs=frozenset({"open_loop"}), tape=(*_MIXED, *_AT_TIMES)),
+    Loop(name="think", needs=frozenset({"think"}), tape=(*_TAPE, "--think", "20us")),
+    Loop(name="deep", needs=frozenset({"pipeline"}), prepare={"depth": 8}),
+    Loop(name="cluster", needs=frozenset({"cluster"}), servers=2),
     Loop(
         name="quiet",
-        needs="set_noreply",
+        needs=frozenset({"set_noreply"}),
         tape=(*_KEYS, "--mix", "get=1,set_noreply=1", "--ops", str(_OPS)),
     ),
+    Loop(name="mgets", needs=frozenset({"mget"}), tape=_MGETS),
+    Loop(
+        name="mgets_deep", needs=frozenset({"mget", "pipeline"}), tape=_MGETS, prepare={"depth": 8}
+    ),
+    Loop(name="mgets_cluster", needs=frozenset({"mget", "cluster"}), tape=_MGETS, servers=2),
 ]
 
 
 def _keeps_order(name: str, loop: Loop, can: set[str]) -> bool:
-    return "in_order" in can if loop.name in {"deep", "quiet"} else name in NETWORK
+    deep = loop.name in {"deep", "mgets_deep", "quiet"}
+    return "in_order" in can if deep else name in NETWORK
 
 
 FURTHER = pytest.mark.slow("plays a further library of a language that has this loop")
@@ -83,7 +90,7 @@ def _played() -> list[Any]:
     first: dict[tuple[str, str], str] = {}
     for name in sorted(can, key=lambda name: name not in NETWORK):
         for loop in LOOPS:
-            if loop.needs in can[name] and _keeps_order(name, loop, can[name]):
+            if loop.needs <= can[name] and _keeps_order(name, loop, can[name]):
                 first.setdefault((worker_driver.known()[name].language, loop.name), name)
     return [
         pytest.param(
@@ -97,7 +104,7 @@ def _played() -> list[Any]:
         )
         for name in can
         for loop in LOOPS
-        if loop.needs in can[name] and _keeps_order(name, loop, can[name])
+        if loop.needs <= can[name] and _keeps_order(name, loop, can[name])
         for client in [worker_driver.known()[name]]
     ]
 
@@ -158,6 +165,8 @@ def test_each_loop_is_played_by_clients_of_several_languages() -> None:
     assert sum(name.endswith("-open") for name in played) >= 8
     assert sum(name.endswith("-cluster") for name in played) >= 6
     assert sum(name.endswith("-quiet") for name in played) >= 6
+    assert sum(name.endswith("-mgets") for name in played) >= 9
+    assert sum(name.endswith("-mgets_cluster") for name in played) >= 6
     assert {"native-deep", "java/folsom-deep", "java/spymemcached-deep"} <= set(played)
 
 

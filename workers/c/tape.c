@@ -33,7 +33,7 @@ static const kind_set MAY_BE_QUIET = IN_SET(SET) | IN_SET(ADD) | IN_SET(REPLACE)
     | IN_SET(MSET) | IN_SET(INCR) | IN_SET(DECR);
 static const kind_set ON_COUNTERS = IN_SET(DELETE) | IN_SET(INCR) | IN_SET(DECR) | IN_SET(VERSION);
 static const kind_set BATCHES = IN_SET(MGET) | IN_SET(MSET);
-static const kind_set WITH_GENERATIONS = IN_SET(SET) | IN_SET(GET) | IN_SET(GETS) | IN_SET(GAT);
+static const kind_set WITH_GENERATIONS = IN_SET(SET) | IN_SET(GET) | IN_SET(GETS) | IN_SET(GAT) | IN_SET(MGET);
 static const kind_set STEPS = IN_SET(INCR) | IN_SET(DECR);
 
 struct record {

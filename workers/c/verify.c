@@ -34,7 +34,8 @@ static struct verified verify_run(
     uint32_t at = position(op, item, next, used);
     if (at == op->run)
       return (struct verified){WRONG_VALUE, 0, 0};
-    if (tape->verified && !tape_right(tape, op->indexes[at], item->value, item->length, 0))
+    uint8_t told = at == 0 ? op->generation : 0; /* the record tells the generation of the first key */
+    if (tape->verified && !tape_right(tape, op->indexes[at], item->value, item->length, told))
       return (struct verified){WRONG_VALUE, 0, 0};
     used[at] = 1;
     next = at + 1 < op->run ? at + 1 : 0;

@@ -74,6 +74,14 @@ type Op struct {
 // index is which key stands in place i.
 func (op *Op) index(i int) uint32 { return op.Tape.index(op.Record, i) }
 
+// told is the generation that the record tells of a key: of those of an mget, only of the first.
+func (op *Op) told(i int) uint8 {
+	if i > 0 {
+		return 0
+	}
+	return op.Record.generation()
+}
+
 // unsupported is what a client cannot do; its text is the answer's reason.
 type unsupported struct{ reason, remedy string }
 

@@ -7,11 +7,11 @@ const generations = 4
 
 var rightGenerations = [generations][]uint8{{0, 1, 2, 3}, {1, 2, 3}, {2, 1}, {3, 1}}
 
-// generation is of a write that of its value, of a read that of the lane's last write before it.
+// generation is of a write that of its value, of a read that of the lane's last write of its (first) key before it.
 func (r *Record) generation() uint8 { return r.Flags >> 1 }
 
 func (t *Tape) mayHaveGeneration(r *Record) bool {
-	verb := r.Verb == Set || r.Verb == Get || r.Verb == Gets || r.Verb == Gat
+	verb := r.Verb == Set || r.Verb == Get || r.Verb == Gets || r.Verb == Gat || r.Verb == Mget
 	return verb && t.lanes > 0 && r.generation() < generations
 }
 

@@ -71,7 +71,7 @@ func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
 			result.Misses++
 			continue
 		}
-		if !op.Tape.right(op.index(i), value, 0) {
+		if !op.Tape.right(op.index(i), value, op.told(i)) {
 			return failed(FaultWrongValue)
 		}
 		result.Hits++

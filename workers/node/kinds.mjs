@@ -10,7 +10,7 @@ const BATCHES = new Set(['mget', 'mset']);
 const WRITES = new Set(['set', 'add', 'replace', 'cas', 'mset']);
 const STEPS = new Set(['incr', 'decr']);
 const ON_COUNTERS = new Set(['incr', 'decr', 'delete', 'version']);
-const WITH_GENERATIONS = new Set(['set', 'get', 'gets', 'gat']);
+const WITH_GENERATIONS = new Set(['set', 'get', 'gets', 'gat', 'mget']);
 const VALUELESS = new Set(['incr', 'decr', 'delete', 'touch', 'version']);
 
 /** The facts of a verb, by its number on the tape; only the native client plays 12, 13, 17 and 20. */

@@ -29,7 +29,7 @@ export function found(call, value) {
   return OK;
 }
 
-/** A read of many keys: `look` gives what was read of one. */
+/** A read of many keys: `look` gives what was read of one. The record tells the generation of the first. */
 export function foundMany(call, look) {
   const { keys, indexes, tape } = call;
   let hits = 0;
@@ -37,7 +37,7 @@ export function foundMany(call, look) {
   for (let i = 0; i < keys.length; i++) {
     const value = look(keys[i], i);
     if (value === null || value === undefined) continue;
-    if (!tape.right(indexes[i], value, 0)) return WRONG_VALUE;
+    if (!tape.right(indexes[i], value, i === 0 ? call.generation : 0)) return WRONG_VALUE;
     hits += 1;
     bytes += value.length;
   }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
+
 from tape import BATCHES, COUNTER, READS, STEPS
 from verify import SIZE_BIT
 
@@ -46,7 +48,8 @@ class Operation:
         """Whether a value that was read is right for a key, at whatever length it was written."""
         if not self._tape.verified or value == self.values[position]:
             return True
-        return self._tape.right(self._indexes[position], value, self.generation)
+        told = 0 if position else self.generation  # the record tells that of the first key
+        return self._tape.right(self._indexes[position], value, told)
 
     def failed(self):
         """Note that it failed: if it is a write, it may still come."""
@@ -101,7 +104,8 @@ class Operations:
             return _parts(kind, keys, names, exptime_s, length, ok_code)
         own = name in READS or name == "mset"  # the length of the table, not of the record
         lengths = (tape.lengths[k] if own else length for k in keys)
-        values = [_cut(tape, (*which, generation), kept) for which in zip(keys, lengths)]
+        told = chain([generation], repeat(0))
+        values = [_cut(tape, which, kept) for which in zip(keys, lengths, told)]
         found = len(keys) if name in READS else 0
         pairs = dict(zip(names, values)) if name in BATCHES else None
         ok_code = _ok_code(values, found)

@@ -17,7 +17,7 @@ MAY_BE_QUIET = {"set", "add", "replace", "delete", "touch", "mset", *STEPS}
 KINDS = [*VERBS.values(), *(f"{verb}_noreply" for verb in VERBS.values() if verb in MAY_BE_QUIET)]
 COUNTER = b"1000000000"  # what each counter is stored as
 _ON_COUNTERS = {*STEPS, "delete", "version"}
-_WITH_GENERATION = {"set", "get", "gets", "gat"}
+_WITH_GENERATION = {"set", "get", "gets", "gat", "mget"}
 GENERATIONS = 4
 # By the generation that the record of a read tells: those that it may bring.
 _RIGHT = ((0, 1, 2, 3), (1, 2, 3), (2, 1), (3, 1))

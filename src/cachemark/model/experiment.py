@@ -160,6 +160,11 @@ class Workload(TomlTable, frozen=True, kw_only=True):
         _is("the loads that it is played with; without it, all", ["one-caller"]),
     ] = None
 
+    @property
+    def kinds(self) -> set[str]:
+        """Its operations, with `_noreply`."""
+        return {*self.mix, *(step.partition("@")[0] for step in self.sequence)}
+
 
 class Measure(TomlTable, frozen=True, kw_only=True):
     """A client that only measures, at a low rate, beside load generators that make the load.

@@ -17,6 +17,7 @@ from cachemark.analysis.statistics import (
     trials_of_cells,
 )
 from cachemark.analysis.trace_words import trace_differences
+from cachemark.analysis.unseen_writes import lines_about_order
 from cachemark.model.audit import Audit
 from cachemark.model.calibration import Calibration
 from cachemark.model.experiment import Experiment
@@ -114,6 +115,7 @@ def _grid_notes(
 ) -> list[str]:
     return [
         *_unplayed(experiment, outcomes),
+        *lines_about_order(experiment),
         *replay_lines(experiment, trials),
         *_notes(experiment, summaries),
         *server_lines(summaries, outcomes),
@@ -157,7 +159,11 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         missing=[],
         rejected=[],
         unverified=audited.unverified_lines(audit),
-        notes=[*noise_report.noise_notes(outcomes), *server_lines(summaries, outcomes)],
+        notes=[
+            *lines_about_order(header.experiment),
+            *noise_report.noise_notes(outcomes),
+            *server_lines(summaries, outcomes),
+        ],
         environment=_environment(header, ""),
         sections=[
             *answer.sections,

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cachemark.analysis.unseen_writes import lines_about_order
 from cachemark.endpoints.clients import ClientSpec, parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process
@@ -14,7 +15,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Measure
 from cachemark.model.experiment_file import parse
 from cachemark.model.plan import Plan, make_plan
-from cachemark.runs.generations import generations_of, lines_about_order
+from cachemark.runs.generations import generations_of
 from cachemark.runs.planning.data_fit import lines_about_fit, lines_about_windows, sitting_bytes
 from cachemark.runs.tapes import DataSet, Generations
 from tests.builders.outcomes import experiment
@@ -203,7 +204,7 @@ def order_lines(servers: list[str], mix: dict[str, float], **changes: Any) -> li
     made = experiment(["a"])
     workload = msgspec.structs.replace(made.workloads[0], mix=mix)
     changed = {"servers": servers, "workloads": [workload], "loads": [load(**changes)]}
-    return lines_about_order(make_plan(msgspec.structs.replace(made, **changed)))
+    return lines_about_order(msgspec.structs.replace(made, **changed))
 
 
 def test_a_plan_says_where_the_order_is_not_certain() -> None:
@@ -211,15 +212,17 @@ def test_a_plan_says_where_the_order_is_not_certain() -> None:
     start = "one: lost and stale writes are not seen"
     unclaimed = f"{start} with clients that do not claim `in_order`"
     assert order_lines(["memcached"], mixed) == []
+    assert order_lines(["memcached"], {"mget": 1.0, "set": 1.0}) == []
     assert order_lines(["memcached"], {"get": 1.0}, connections=4) == []
     assert order_lines(["memcached"], mixed, connections=4) == [
         f"{start}: a caller's operations go over several connections"
     ]
     assert order_lines(["memcached"], mixed, depth=8) == [unclaimed]
-    for unread in ({"set": 1.0}, {"mget": 1.0, "set": 1.0}, {"get": 1.0, "mset": 1.0}):
+    for unread in ({"set": 1.0}, {"mget": 1.0, "add": 1.0}, {"get": 1.0, "mset": 1.0}):
         (line,) = order_lines(["memcached"], unread)
         assert line.endswith(
-            ": lost and stale writes are not seen: no get, gets or gat reads what a set stored"
+            ": lost and stale writes are not seen: "
+            "no get, gets, gat or mget reads what a set stored"
         )
     assert order_lines(["memcached"], quiet) == [unclaimed]
     assert order_lines(["nutcracker:memcached"], mixed, depth=8) == [

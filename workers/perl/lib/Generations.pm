@@ -7,7 +7,7 @@ use List::Util qw(any);
 
 our @EXPORT_OK = qw(value allows begins may_have_flags);
 
-my %WITH_GENERATION = map { $_ => 1 } qw(set get gets gat);
+my %WITH_GENERATION = map { $_ => 1 } qw(set get gets gat mget);
 
 # By the generation that the record of a read tells: those that it may bring.
 my @RIGHT = ([0 .. 3], [1 .. 3], [2, 1], [3, 1]);

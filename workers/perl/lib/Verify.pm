@@ -50,7 +50,7 @@ sub values ($client, $op, $got) {
     my ($keys, $numbers) = @$op[KEYS, NUMBERS];
     for my $i (0 .. $#$keys) {
         my $value = $got->{ $keys->[$i] } // next;
-        return wrong($client, $value) unless right($client, $numbers->[$i], $value);
+        return wrong($client, $value) unless right($client, $numbers->[$i], $value, $i ? 0 : $op->[GENERATION]);
         $hits++;
         $size += length $value;
     }

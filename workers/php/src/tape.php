@@ -17,7 +17,7 @@ final class Tape
     private const MAY_BE_QUIET = ['set', 'add', 'replace', 'delete', 'touch', 'mset', 'incr', 'decr'];
     /** The stored value of each counter. */
     private const COUNTER = '1000000000';
-    private const WITH_GENERATION = ['set', 'get', 'gets', 'gat'];
+    private const WITH_GENERATION = ['set', 'get', 'gets', 'gat', 'mget'];
     /** By the generation that the record of a read tells: those that it may bring. */
     private const RIGHT = [[0, 1, 2, 3], [1, 2, 3], [2, 1], [3, 1]];
     private const HEADER_BYTES = 184;

@@ -52,7 +52,7 @@ final class Verify
             if ($value === null) {
                 continue;
             }
-            if (!is_string($value) || !$this->right($op->numbers[$i], $value)) {
+            if (!is_string($value) || !$this->right($op->numbers[$i], $value, $i === 0 ? $op->generation : 0)) {
                 return WRONG;
             }
             $hits++;

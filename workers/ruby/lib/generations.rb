@@ -2,7 +2,7 @@
 
 # Part of the tape: the values of a key that show which write a read has brought.
 module Generations
-  WITH_GENERATION = %w[set get gets gat].freeze
+  WITH_GENERATION = %w[set get gets gat mget].freeze
   # By the generation that the record of a read tells: those that it may bring.
   RIGHT = [[0, 1, 2, 3], [1, 2, 3], [2, 1], [3, 1]].freeze
 

@@ -29,8 +29,9 @@ module Verify
   def found_many(tape, op, values)
     return WRONG unless (values.keys - op.keys).empty?
 
-    there = op.numbers.zip(values.values_at(*op.keys)).reject { |_, value| value.nil? }
-    return WRONG unless there.all? { |number, value| right?(tape, number, value) }
+    told = [op.generation] # the record tells only the generation of the first key
+    there = op.numbers.zip(values.values_at(*op.keys), told).reject { |_, value| value.nil? }
+    return WRONG unless there.all? { |number, value, generation| right?(tape, number, value, generation || 0) }
 
     (there.sum { |_, value| bytes(value) } << SIZE_BIT) | there.size
   end

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::operation::Verb;
 
-const WITH_GENERATION: &[Verb] = &[Verb::SET, Verb::GET, Verb::GETS, Verb::GAT];
+const WITH_GENERATION: &[Verb] = &[Verb::SET, Verb::GET, Verb::GETS, Verb::GAT, Verb::MGET];
 /// By the generation that the record of a read tells: those that it may bring.
 const RIGHT: [&[u8]; 4] = [&[0, 1, 2, 3], &[1, 2, 3], &[2, 1], &[3, 1]];
 

@@ -77,7 +77,9 @@ pub fn many<'a>(
         let Some(at) = places.find(|&at| !used[at] && op.keys[at].as_bytes() == key) else {
             return Verified::wrong(value);
         };
-        if !right(tape, op.indexes[at], value, 0) {
+        // The record tells the generation of the first key.
+        let told = if at == 0 { op.generation } else { 0 };
+        if !right(tape, op.indexes[at], value, told) {
             return Verified::wrong(value);
         }
         used[at] = true;

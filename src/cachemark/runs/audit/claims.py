@@ -104,7 +104,7 @@ def _local_cache(place: _Place) -> Named | None:
 
 
 def _replies(place: _Place) -> Named | None:
-    quiet = sorted(kind for kind in kinds(place.workload) if kind in QUIET_STORES)
+    quiet = sorted(kind for kind in place.workload.kinds if kind in QUIET_STORES)
     return (quiet[0], place.client.text) if quiet else None
 
 
@@ -113,14 +113,9 @@ def _replies(place: _Place) -> Named | None:
 QUIET_STORES = frozenset({"set_noreply", "mset_noreply"})
 
 
-def kinds(workload: Workload) -> set[str]:
-    """The operations of a workload."""
-    return {*workload.mix, *(step.partition("@")[0] for step in workload.sequence)}
-
-
 def needed_kinds(workload: Workload) -> set[str]:
     """The operations that a trial of a workload plays: its own, and the stores of a prefill."""
-    return kinds(workload) | ({"set"} if workload.prefill else set())
+    return workload.kinds | ({"set"} if workload.prefill else set())
 
 
 _FACTORS: dict[str, _Claimed] = {

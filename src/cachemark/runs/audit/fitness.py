@@ -18,7 +18,7 @@ from cachemark.model.client_name import NATIVE
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.plan import loads_of
 from cachemark.model.server_stats import ServerStats
-from cachemark.runs.audit.claims import kinds, needed_kinds
+from cachemark.runs.audit.claims import needed_kinds
 
 # The most that an item takes beside its key and value, in the known servers.
 _ITEM_BYTES = 100
@@ -82,8 +82,8 @@ def skip_reason(restrictions: Restrictions, workload: Workload, load: Load, wire
 
 def _pipelines(workload: Workload, load: Load) -> bool:
     """Whether a command may follow another before that one's answer."""
-    quiet = any(kind.endswith("_noreply") for kind in kinds(workload))
-    several = any(kind.startswith("mset") for kind in kinds(workload))
+    quiet = any(kind.endswith("_noreply") for kind in workload.kinds)
+    several = any(kind.startswith("mset") for kind in workload.kinds)
     return load.depth > 1 or quiet or several
 
 

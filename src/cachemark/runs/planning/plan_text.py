@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from cachemark.analysis.number_format import count_of, number, time
 from cachemark.analysis.trace_words import trace_differences
+from cachemark.analysis.unseen_writes import lines_about_order
 from cachemark.host.placement import usable_cpus
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.plan import MOST_TRIES, Plan
 from cachemark.model.search_steps import TYPICAL_TRIALS
-from cachemark.runs.generations import lines_about_order
 from cachemark.runs.planning.planned_time import Tapes, counted_time, planned_s
 from cachemark.runs.tapes import Tape
 
@@ -31,7 +31,7 @@ def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
     ]
     more = len(lines) - _MAX_LINES
     shown = lines if more <= 1 else [*lines[:_MAX_LINES], f"and {more} more"]
-    return [*shown, *_differences(plan, tapes), *lines_about_order(plan)]
+    return [*shown, *_differences(plan, tapes), *lines_about_order(plan.experiment)]
 
 
 def _differences(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
@@ -123,7 +123,8 @@ def extent(plan: Plan, tapes: Tapes | None = None) -> str:
 def _assumed_rate(plan: Plan, tapes: Tapes | None) -> str:
     """At which rate numbers of operations take what is planned, in words; empty without them."""
     counted = counted_time(plan, tapes)
-    if plan.sittings or counted.seconds < _COUNTED_PART * _planned_s(plan, tapes):
+    by_number = counted.ops and counted.seconds >= _COUNTED_PART * _planned_s(plan, tapes)
+    if plan.sittings or not by_number:
         return ""
     rate = number(counted.ops / counted.seconds)
     return f" at {rate} ops/s (the first trials tell the rate, and the time that is left)"

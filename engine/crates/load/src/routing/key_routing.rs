@@ -14,7 +14,8 @@ pub struct KeyRouting {
     replicas: bool,
     /// Index: key.
     server_of_key: Vec<u16>,
-    /// The runs of all records, one after the other, each sorted by server.
+    /// The runs of all records, one after the other, each sorted by server, from the server of its first key on: this
+    /// key stays the first, as the record tells its generation.
     runs: Vec<u32>,
     /// Index: record. Where its run starts in `runs`. Empty if no record of the tape has a run.
     run_starts: Vec<u32>,
@@ -31,7 +32,7 @@ impl KeyRouting {
             Hashing::Ketama => server_at(&ring, ketama_point(&Md5::digest(tape.key(k)), 0)),
         };
         let server_of_key: Vec<u16> = (0..tape.key_count()).map(server).collect();
-        let (runs, run_starts) = runs_by_server(tape, &server_of_key);
+        let (runs, run_starts) = runs_by_server(tape, servers, &server_of_key);
         KeyRouting { servers, replicas, server_of_key, runs, run_starts }
     }
 
@@ -62,7 +63,7 @@ impl KeyRouting {
         self.replicas && (op.verb.writes() || op.verb.changes())
     }
 
-    /// The parts of an operation from `grouped_by_server`: (server, part), in the order of servers.
+    /// The parts of an operation from `grouped_by_server`: (server, part), each server once.
     pub fn parts(&self, op: &Op) -> impl Iterator<Item = (usize, Op)> {
         let everywhere = self.is_replicated(op);
         let (routing, op) = (self, *op);
@@ -83,14 +84,15 @@ impl KeyRouting {
             let server = routing.server_of(keys[taken]);
             let length =
                 keys[taken..].iter().take_while(|k| routing.server_of(**k) == server).count();
-            let part = Op { key: op.key + taken as u32, run: length as u16, ..op };
+            let generation = if taken == 0 { op.generation } else { 0 };
+            let part = Op { key: op.key + taken as u32, run: length as u16, generation, ..op };
             taken += length;
             Some((server, part))
         })
     }
 }
 
-fn runs_by_server(tape: &Tape, server_of_key: &[u16]) -> (Vec<u32>, Vec<u32>) {
+fn runs_by_server(tape: &Tape, servers: usize, server_of_key: &[u16]) -> (Vec<u32>, Vec<u32>) {
     let (mut runs, mut run_starts) = (Vec::new(), Vec::new());
     let records = || (0..tape.op_count()).map(|j| tape.op(j));
     if !records().any(|op| op.verb.has_run()) {
@@ -101,7 +103,9 @@ fn runs_by_server(tape: &Tape, server_of_key: &[u16]) -> (Vec<u32>, Vec<u32>) {
         if op.verb.has_run() {
             let begin = runs.len();
             runs.extend(tape.run(&op));
-            runs[begin..].sort_by_key(|k| server_of_key[*k as usize]);
+            let server = |k: u32| usize::from(server_of_key[k as usize]);
+            let first = runs.get(begin).map_or(0, |k| server(*k));
+            runs[begin..].sort_by_key(|k| (server(*k) + servers - first) % servers);
         }
     }
     (runs, run_starts)
@@ -109,6 +113,8 @@ fn runs_by_server(tape: &Tape, server_of_key: &[u16]) -> (Vec<u32>, Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use cachemark_tape::{
         IntegerDistribution, KeyShape, Schedule, Verb, Workload, generate, parse_mix,
     };
@@ -146,7 +152,9 @@ mod tests {
             let op = tape.op(j);
             let whole = routing.grouped_by_server(op, j);
             let parts: Vec<(usize, Op)> = routing.parts(&whole).collect();
-            assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0), "each server once");
+            let servers: HashSet<usize> = parts.iter().map(|(server, _)| *server).collect();
+            assert_eq!(servers.len(), parts.len(), "each server once");
+            assert_eq!(key_at(&routing, &parts[0].1, 0), tape.run(&op).next().expect("a key"));
             let mut keys = Vec::new();
             for (server, part) in parts {
                 let of_part = || (0..part.run).map(|at| key_at(&routing, &part, at));

@@ -27,9 +27,9 @@ impl Tape {
             let lane = Lane::new(number, all, self.op_count(), self.group());
             for j in lane.into_iter().flat_map(Lane::one_pass) {
                 let op = self.op(j);
-                if able.has(&op) {
-                    let owns = owned && u64::from(op.key / SHARE) % all == number;
-                    generations[j as usize] = told(&op, owns, &mut last);
+                if let Some(k) = self.told_key(&op).filter(|k| able.has(*k)) {
+                    let owns = owned && u64::from(k / SHARE) % all == number;
+                    generations[j as usize] = told(&op, k, owns, &mut last);
                 }
             }
         }
@@ -50,26 +50,34 @@ impl Tape {
         Tape::from_bytes(bytes).expect("a tape that was right, with generations")
     }
 
+    /// The key of which a record tells the generation: of an `mget` the first one. None if the run names it twice, as
+    /// many libraries keep one answer for both.
+    fn told_key(&self, op: &Op) -> Option<u32> {
+        let mut run = self.run(op);
+        let first = run.next().filter(|_| op.verb.has_generation())?;
+        run.all(|k| k != first).then_some(first)
+    }
+
     /// The whole file.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.as_slice()
     }
 }
 
-/// The generation of a record of a lane; `last` has that of the lane's last write of each key.
+/// The generation of key `k` in a record of a lane; `last` has that of the lane's last write of each key.
 ///
 /// One lane alone writes generations 2 and 3 of a key, in turn, and all others generation 1. So a read in that lane
 /// behind its own write brings the generation of that write, or 1; and in another lane anything but 0.
-fn told(op: &Op, owns: bool, last: &mut HashMap<u32, u8>) -> u8 {
+fn told(op: &Op, k: u32, owns: bool, last: &mut HashMap<u32, u8>) -> u8 {
     if op.verb != Verb::Set {
-        return last.get(&op.key).copied().unwrap_or(0);
+        return last.get(&k).copied().unwrap_or(0);
     }
-    let next = match last.get(&op.key) {
+    let next = match last.get(&k) {
         _ if !owns => 1,
         Some(2) => 3,
         _ => 2,
     };
-    last.insert(op.key, next);
+    last.insert(k, next);
     next
 }
 
@@ -93,8 +101,7 @@ impl Able {
         Able { keys }
     }
 
-    fn has(&self, op: &Op) -> bool {
-        let key = op.key.is_multiple_of(SHARE) && op.verb.has_generation();
-        key && self.keys[(op.key / SHARE) as usize]
+    fn has(&self, k: u32) -> bool {
+        k.is_multiple_of(SHARE) && self.keys[(k / SHARE) as usize]
     }
 }

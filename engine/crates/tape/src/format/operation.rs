@@ -142,9 +142,9 @@ impl Verb {
         matches!(self, Delete | Touch | Incr | Decr | Append | Prepend | Flush)
     }
 
-    /// Whether it writes or reads one value of which its record tells the generation.
+    /// Whether it writes or reads a value of which its record tells the generation.
     pub fn has_generation(self) -> bool {
-        matches!(self, Verb::Set | Verb::Get | Verb::Gets | Verb::Gat)
+        matches!(self, Verb::Set | Verb::Get | Verb::Gets | Verb::Gat | Verb::Mget)
     }
 
     /// Whether it works on counters, and only on counters.
@@ -166,8 +166,8 @@ pub struct Op {
     /// amount.
     pub length: u32,
     pub exptime_s: u32,
-    /// Of a write: the generation of its value. Of a read: that of the lane's last write of the key before it, 0
-    /// if there is none. At most 3.
+    /// Of a write: the generation of its value. Of a read: that of the lane's last write of the key (`mget`: of the
+    /// first key) before it, 0 if there is none. At most 3.
     pub generation: u8,
 }
 

@@ -68,6 +68,24 @@ fn where_nobody_owns_a_key_all_write_the_same() {
 }
 
 #[test]
+fn an_mget_tells_the_generation_of_its_first_key() {
+    let tape = plain("get=1,mget=2,set=2").with_generations(1, true);
+    let (mut last, mut seen) = (HashMap::new(), 0);
+    for op in records(&tape) {
+        let run: Vec<u32> = tape.run(&op).collect();
+        let once = run.iter().filter(|k| **k == run[0]).count() == 1;
+        if op.verb == Verb::Set {
+            last.insert(op.key, op.generation);
+        } else if op.verb == Verb::Mget {
+            let of_first = last.get(&run[0]).copied().unwrap_or(0);
+            assert_eq!(op.generation, if once { of_first } else { 0 }, "{op:?}");
+            seen += usize::from(op.generation > 0);
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
 fn a_write_without_a_reply_has_a_generation_too() {
     let tape = plain("get=2,set_noreply=2").with_generations(LANES, true);
     let seen =

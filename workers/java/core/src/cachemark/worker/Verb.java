@@ -52,7 +52,7 @@ public enum Verb {
 
     /** Whether its record may tell the generation of a value. */
     boolean hasGeneration() {
-        return this == SET || this == GET || this == GETS || this == GAT;
+        return this == SET || this == GET || this == GETS || this == GAT || this == MGET;
     }
 
     /** The verb of a number on the tape, or null. */
