@@ -80,7 +80,7 @@ def test_every_part_is_there(desk: "Page", made: Report) -> None:
         "Beside the published figures",
         "The workers’ own loops",
         "Audit",
-        "What was not played",
+        "Not played",
         "Trials",
         "Environment",
         "How to read this",

@@ -68,7 +68,7 @@ def test_a_run_settles_before_two_viewers_and_survives_reload(
 def test_a_new_run_is_shown_at_its_first_event(browser: "Browser", visitor: Visitor) -> None:
     with opened(browser, visitor) as page:
         page.goto(PAGE)
-        expect(page.locator("#standing")).to_have_text("Nothing has been recorded of this run yet")
+        expect(page.locator("#standing")).to_have_text("This run has recorded nothing yet")
         expect(page.get_by_role("button", name="Resume")).to_be_hidden()
         EventLog(visitor.settings.root / "now").write(started())
         expect(page.locator("#standing")).to_have_text("Running: before the first trial")

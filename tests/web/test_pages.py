@@ -277,7 +277,7 @@ def test_what_was_taken_from_others_is_unchanged() -> None:
 def test_a_port_in_use_is_said() -> None:
     first = bound_socket(WebSettings(root=Path("results")))
     port = first.getsockname()[1]
-    with first, pytest.raises(UsageError, match=f"127.0.0.1:{port}: cannot be listened on"):
+    with first, pytest.raises(UsageError, match=f"127.0.0.1:{port}: cannot listen there"):
         bound_socket(WebSettings(root=Path("results"), port=port))
 
 

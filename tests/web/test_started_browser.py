@@ -62,7 +62,7 @@ def start(page: "Page", experiment: str) -> str:
     """Start an experiment with the form; the name of its run."""
     page.goto("/new")
     page.get_by_label("Experiment").fill(experiment)
-    page.get_by_role("button", name="What does it take?").click()
+    page.get_by_role("button", name="Show the plan").click()
     expect(page.locator("section h2")).to_contain_text("small: ")
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/live")
@@ -118,7 +118,7 @@ def test_a_run_is_stopped_resumed_and_ends_with_the_server(
             own = os.getpriority(os.PRIO_PROCESS, 0)
             assert os.getpriority(os.PRIO_PROCESS, first.pid) == own
             page.get_by_role("button", name="Stop").click()
-            expect(page.locator("#standing")).to_contain_text("Not running: it was broken off")
+            expect(page.locator("#standing")).to_contain_text("Not running: it was interrupted")
             assert has_ended(first)
             kept = len(open_run(run, tmp_path).outcomes())
             assert kept > 0

@@ -1,7 +1,7 @@
 """Compares the needs of a trial with the claims in a worker's `ready`. Pure.
 
-A worker that is asked for what it does not claim may play something else without a word, such as
-every key on the first of two servers. So cachemark refuses the trial before it is played.
+A worker without the capability could silently play something else, such as every key on the first
+of two servers. So cachemark refuses the trial before it starts.
 """
 
 from collections.abc import Callable, Collection
@@ -31,7 +31,7 @@ def _logs_in(demand: Demand, *, by_sasl: bool) -> bool:
     return "auth" in request.options and (request.wire == "binary") == by_sasl
 
 
-# A capability, when a trial needs it, and what it is in words.
+# A capability, the test whether a trial needs it, and its name in words.
 _TABLE: tuple[tuple[str, _Needed, str], ...] = (
     ("threads", lambda d: d.prepare.threads > 1, "several callers at once"),
     ("pipeline", lambda d: d.prepare.depth > 1, "a depth above 1"),
@@ -53,7 +53,7 @@ _TABLE: tuple[tuple[str, _Needed, str], ...] = (
 
 
 def unclaimed(demand: Demand, ready: Ready) -> str:
-    """Return what the worker does not claim although the trial needs it; empty for nothing."""
+    """The first need of the trial that the worker does not claim, in words; empty if none."""
     claimed = set(ready.capabilities)
     for name, needed, words in _TABLE:
         if needed(demand) and name not in claimed:

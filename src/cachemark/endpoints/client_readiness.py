@@ -1,7 +1,7 @@
-"""Whether a client can run on this machine, as its own worker says, and what was recorded of it.
+"""Asks workers whether their clients can run on this machine, and records the answers.
 
 `cachemark setup` asks each worker once and records its answer in the folder of workers. A recorded
-answer holds as long as nothing that it came from has changed.
+answer holds until something that it depends on changes.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from cachemark.model.protocol import Ready
 
 _HELLO_S = 20.0
 _RECORD = ".clients.json"
-# Large folders that a set-up fills: the lock files beside them say what is in them.
+# Large folders that a set-up fills. The lock files beside them determine their contents.
 _FILLED = frozenset({"node_modules", "target", "gems", "__pycache__"})
 # Changes with each package that is installed or removed.
 _DEBIAN_PACKAGES = Path("/var/lib/dpkg/status")
@@ -98,10 +98,10 @@ def _read(folder: Path) -> dict[str, _Recorded]:
 def _fingerprint(
     client: Client, readiness: Readiness, sources: Callable[[str], list[_Identity]]
 ) -> str:
-    """A digest of what the answer of a client's worker depends on.
+    """A digest of everything that the answer of a client's worker depends on.
 
-    That is its program, the files of its folder, and cachemark's environment variables. What is
-    missing may come with any package.
+    These are its program, the files of its folder, cachemark's environment variables and, for a
+    client that is not ready, Debian's packages: any new one may make it ready.
     """
     named = [Path(word) for word in (*client.command, client.needs)]
     files = [path for path in named if path.is_absolute()]

@@ -1,8 +1,8 @@
 """Other versions of a client's library: `python/pymemcache@3.5.2`, `python/pymemcache@../mine`.
 
-`install_version`, a program of the language's workers, puts it into a folder of its own in the
-user's cache. That folder has either the library alone, which the worker finds before the one that
-is set up, or a whole worker with that library. The worker reports the version that it has loaded.
+`install_version`, a program of the language's workers, fills a folder in the user's cache: either
+with the library alone, which the worker then loads instead of its own, or with a whole worker that
+has that library. The worker reports the version that it has loaded.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from cachemark.endpoints.clients import Client, ClientSpec
 from cachemark.host.shipped_folders import user_cache
 from cachemark.model.errors import UsageError
 
-# The version's number as registries write it; what has a slash is a path.
+# A version's number as registries write it; a text with a slash is a path.
 _DONE = ".cachemark-installed"
 
 
 def with_version(spec: ClientSpec, announce: Callable[[str], None]) -> ClientSpec:
     """The client with its version installed. Raises UsageError.
 
-    What can be another one the next time is built anew: a source tree, and a whole worker.
+    A source tree and a whole worker are built anew each time, since their sources may have changed.
     """
     if not spec.version:
         return spec

@@ -18,7 +18,7 @@ from cachemark.host.shipped_folders import writable_folder
 from cachemark.model.client_name import NATIVE, parse_client_name
 from cachemark.model.errors import UsageError, refusing, similar_name
 
-# Names of clients that a pattern leaves out: the native client's, and those without a library.
+# Clients that no pattern matches: the native client, and clients without a library.
 _NULL = "null"
 _NO_LIBRARIES = frozenset({"", _NULL, "socket"})
 
@@ -138,8 +138,8 @@ def workers_folder() -> Path:
 def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
     """Every client by id; `engine` is the path of cachemark-engine.
 
-    A `worker.toml` that cannot be read is a client that is missing. Raises UsageError where there
-    is no folder of workers.
+    An unreadable `worker.toml` becomes a client that is missing. Raises UsageError if there is no
+    folder of workers.
     """
     clients = [_native(engine, *row) for row in _NATIVE]
     for path in sorted((folder or workers_folder()).glob("*/worker.toml")):
@@ -148,7 +148,7 @@ def registry(engine: str, folder: Path | None = None) -> dict[str, Client]:
 
 
 def default_settings(folder: Path | None = None) -> dict[str, str]:
-    """How the own settings of each library differ, by client id; empty without workers here."""
+    """How each library's own settings differ from the common ones, by client id; may be empty."""
     try:
         known = registry("", folder)
     except UsageError:

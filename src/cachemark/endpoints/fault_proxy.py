@@ -37,12 +37,12 @@ class FaultProxy(EngineProcess):
         self.address = self.answer(_Answer).listening
 
     def apply(self, fault: Mapping[str, object] | None) -> int:
-        """Begin a fault, or end it with None; when, in ns of CLOCK_MONOTONIC. Raises TrialError."""
+        """Begin a fault, or end it with None; the time in monotonic ns. Raises TrialError."""
         return self.ask(msgspec.json.encode({"fault": fault}), _Answer).applied_ns
 
     def connections(self) -> int:
         """How many connections it has accepted. Raises TrialError."""
-        # A line may be in the middle of being written.
+        # The proxy may have written only a part of the last line.
         whole = self._log.read_bytes().rpartition(b"\n")[0].splitlines()
         try:
             events = [msgspec.json.decode(line, type=_Event).event for line in whole]

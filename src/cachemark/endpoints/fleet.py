@@ -17,9 +17,9 @@ from cachemark.model.merging import merge, merge_slices
 from cachemark.model.outcome import Observed
 from cachemark.model.protocol import Progress
 
-# Progress comes about once a second: a few time-outs of any length, and not a pause of the machine.
+# A worker reports about once a second: this is longer than a pause of the machine.
 _MAX_REPORTS = 3
-# Reports in which something failed, in all: a server that answers now and then could take hours.
+# With failures, in a row or not: a server that answers now and then could take hours.
 _MAX_FAILING_REPORTS = 20
 # Several workers start at the same planned time. By then the request must have reached them all.
 _START_AHEAD_NS = 100_000_000
@@ -27,7 +27,7 @@ _SLICE_AHEAD_NS = 1_000_000
 _TICK_S = 0.2
 # A slice or a phase may last two time-outs longer than it should, and a machine may pause.
 _GRACE_S = 5.0
-# A slice that is this much later than planned is late; then the cause is looked up.
+# Above this delay a slice is late, and the fleet looks for the cause.
 _LATE_S = 0.1
 # A thread wakes later than this only if the machine halts.
 _HALT_NS = 50_000_000
@@ -54,9 +54,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 class Fleet:
     """The workers of one trial. Use as a context manager: it stops and reaps them all.
 
-    They play the whole tape together, unless `share` says that other hosts play some of it. If
-    there are `generators` of their load, these play each phase beside them, and alone store the
-    keys; `generated` is what they did in the last phase.
+    They play the whole tape together, unless `share` says that other hosts play some of it.
+    `generators` of load, if any, play each phase beside them, and they alone store the keys;
+    `generated` is the result of their last phase.
     """
 
     def __init__(self, command: list[str], count: int, *, cpus: str, name: str) -> None:
@@ -67,9 +67,9 @@ class Fleet:
         self.ready: protocol.Ready | None = None
         self.generators: Fleet | None = None
         self.generated: protocol.Done | None = None
-        # How long after its planned start the last slice was asked of the last worker.
+        # Delay of the last slice's request to the last worker, after the slice's planned start.
         self.slice_late_ns = 0
-        # How much longer than planned it was, if a worker was stopped in it or the machine halted.
+        # Its excess over its planned length, if a worker was stopped in it or the machine halted.
         self.slice_paused_ns = 0
         self._pauses = Pauses()
         self.timeout_s = 0.0
@@ -113,7 +113,7 @@ class Fleet:
     def run(self, request: protocol.RunRequest, watch: RunMonitor) -> protocol.Done:
         """Play one phase on all workers at once. Raises TrialError.
 
-        A request's operations count over the whole tape; its planned start, if any, counts.
+        The request's number of operations is for all workers together.
         """
         if self.generators is None:
             return _play([self], request, watch)[0]
@@ -143,7 +143,7 @@ class Fleet:
             worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=ops))
 
     def observe(self) -> None:
-        """Note what was seen of the workers, now that all have answered a phase."""
+        """Sum up the witnesses' observations, after all workers have answered a phase."""
         seen = self.witnesses.values()
         cpu_ns = [witness.cpu_ns for witness in seen if witness.cpu_ns is not None]
         self.observed = Observed(
@@ -160,9 +160,9 @@ class Fleet:
             worker.begin_slices(timeout_s)
 
     def slice(self, request: protocol.Slice) -> protocol.SliceDone:
-        """Play one slice on all workers at once; its planned start, if any, counts.
+        """Play one slice on all workers at once, at its planned start, if it has one.
 
-        Little happens here: this process shares the CPUs of the measured ones. Raises TrialError.
+        Do little here: this process shares the CPUs of the measured ones. Raises TrialError.
         """
         if request.start_unix_ns:
             return self._common_slice(request)
@@ -216,7 +216,7 @@ class Fleet:
                 worker.bye()
 
     def kill(self) -> None:
-        """Kill all workers. What waits for an answer fails."""
+        """Kill all workers. A call that waits for an answer then raises TrialError."""
         for worker in self.workers:
             worker.kill()
 
@@ -293,7 +293,7 @@ class _Collector:
 
 
 def phase_limit_s(request: protocol.RunRequest, watch: RunMonitor, timeout_s: float) -> float:
-    """How long a phase may last: without a limit, if it ends after a number of operations."""
+    """The time limit of a phase in s; infinite if it ends after a number of operations."""
     if request.duration_ms is None:
         return math.inf
     ahead_s = max(0.0, request.start_unix_ns / 1e9 - time.time()) if request.start_unix_ns else 0.0
@@ -304,7 +304,7 @@ def phase_limit_s(request: protocol.RunRequest, watch: RunMonitor, timeout_s: fl
 def _play(
     fleets: Sequence[Fleet], request: protocol.RunRequest, watch: RunMonitor
 ) -> list[protocol.Done]:
-    """Play one phase on all of these; returns what each has done."""
+    """Play one phase on all fleets at once; returns the `done` of each fleet."""
     for fleet in fleets:
         fleet.ask(request)
     seen = {worker: witness for fleet in fleets for worker, witness in fleet.witnesses.items()}
@@ -320,7 +320,7 @@ def _ops_of_worker(total: int, number: int, count: int) -> int:
 
 
 class StallDetector:
-    """Counts reports of a worker in which failures were added."""
+    """Counts a worker's reports with new failures."""
 
     def __init__(self) -> None:
         self._ops = 0
@@ -329,7 +329,7 @@ class StallDetector:
         self._in_all = 0
 
     def is_stalled(self, report: Progress) -> bool:
-        """Whether nothing but failures was reported several times in a row, or some too often."""
+        """Whether several reports in a row had failures only, or too many in all had failures."""
         if report.ops > self._ops:
             self._in_a_row = 0
         elif report.errors > self._errors:

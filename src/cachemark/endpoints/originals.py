@@ -1,7 +1,7 @@
 """The servers and libraries of the five original benchmarks that users get from their authors.
 
-This has only the version that cachemark was tried with. Where each is, and how cachemark learns of
-it, is what its server or client says when it is missing.
+This file has only the versions that cachemark was tried with. The message about a missing server or
+client says where to get it, and how to tell cachemark its place.
 """
 
 import msgspec

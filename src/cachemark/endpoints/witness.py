@@ -1,8 +1,8 @@
-"""Certain facts about a worker's window, from outside, however late its messages are.
+"""Lower bounds for a worker's window, seen from outside, however late its messages are.
 
-A message may be late: it was sent after its pipe was last seen empty, and before it was read. A
-worker may go on to tell its progress while it sums up; the number of operations then rises no more.
-So the window still went on at a progress message if a later one has more operations.
+A worker sent a message after its pipe was last seen empty, and before the message was read. It may
+report progress while it sums up, but then its number of operations no longer rises. So the window
+was still open at a progress message if a later one has more operations.
 """
 
 import time
@@ -30,12 +30,12 @@ class Witness:
         self._least_end_ns = 0 if duration_ns is None else began_ns + duration_ns
         self._silent: WitnessReading | None = None
         self._told: tuple[int, WitnessReading] | None = None
-        # The window had begun at the first of both, and not ended at the second.
+        # The window had begun at `_first`, and had not ended at `_last`.
         self._first: WitnessReading | None = None
         self._last: WitnessReading | None = None
 
     def read(self) -> WitnessReading:
-        """The worker's CPU time now; to be handed to `silent` if no message has come since."""
+        """The worker's CPU time now; pass it to `silent` if no message has arrived since."""
         at_ns = time.monotonic_ns()
         reading = WitnessReading(at_ns, self._meter.read_ns(), time.monotonic_ns())
         if reading.after_ns <= self._least_end_ns:
@@ -43,11 +43,11 @@ class Witness:
         return reading
 
     def silent(self, reading: WitnessReading) -> None:
-        """The worker's pipe was empty after a reading."""
+        """Note that the worker's pipe was empty after a reading."""
         self._silent = reading
 
     def progress(self, ops: int) -> None:
-        """The worker has told how many operations have ended."""
+        """Note the number of finished operations that the worker has reported."""
         if ops and self._first is None:
             self._first = self.read()
         if self._told and ops > self._told[0]:
@@ -59,13 +59,13 @@ class Witness:
 
     @property
     def lasted_ns(self) -> int:
-        """The window lasted longer than this."""
+        """A lower bound of the window's length."""
         first, last = self._first, self._last
         return max(0, last.at_ns - first.after_ns) if first and last else 0
 
     @property
     def cpu_ns(self) -> int | None:
-        """CPU time within the window, at least; None: none was seen."""
+        """A lower bound of the CPU time in the window; None if unknown."""
         first, last = self._first, self._last
         if not first or not last or UNKNOWN_NS in (first.cpu_ns, last.cpu_ns):
             return None

@@ -23,12 +23,12 @@ from cachemark.model.histogram import HistogramError, decode
 # An answer has a few histograms of some kB each; a longer line is not an answer.
 _LONGEST_LINE_BYTES = 16 * 2**20
 _BYE_GRACE_S = 2.0
-# How often a slice that is late is looked at.
+# How often to look at a late slice.
 _LOOK_S = 0.02
 _SLOW = "a long tape or a busy machine takes its time: an experiment may raise timing.ready_ms"
 # The longest reason in a worker's own words, which reports repeat.
 _MAX_REASON = 2000
-# Signals that a process sends to itself; SIGKILL comes from others, as in a system without memory.
+# Signals that a process sends to itself. SIGKILL comes from others: the kernel, if memory is full.
 _CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
 
@@ -58,7 +58,7 @@ class Worker:
             raise TrialError(f"{name}: no pipes to the worker")
         self._in, self.out = stdin.fileno(), stdout.fileno()
         os.set_blocking(self.out, False)
-        # Registered once: an answer to `slice` is waited for thousands of times.
+        # Register once: cachemark waits for an answer to `slice` thousands of times.
         self._poll = select.poll()
         self._poll.register(self.out, select.POLLIN)
 
@@ -89,8 +89,8 @@ class Worker:
     def prepare(self, request: protocol.Prepare, timeout_s: float) -> protocol.Ready:
         """Send `prepare`: it reads the tape and connects. Raises TrialError, UnsupportedError.
 
-        From then on the memory of a client of servers may only grow by a limit. A cache in the
-        process keeps as many items as its work has.
+        From then on, a limit holds for the growth of the worker's memory, except for a cache in the
+        process, which keeps all items of its work.
         """
         self.send(request)
         ready = self._ready("prepare", timeout_s)
@@ -106,17 +106,17 @@ class Worker:
     def slice_done(self, due_s: float, timeout_s: float, pauses: Pauses) -> protocol.SliceDone:
         """Wait for the answer to a `slice` that was sent. Raises TrialError.
 
-        After `due_s` it is late: `pauses` sees why.
+        After `due_s` it is late, and `pauses` looks for the cause.
         """
         answer = self.poll_answer() if self._wait(due_s, timeout_s, pauses) else None
-        if answer is None:  # in parts, or not at all
+        if answer is None:  # a part of the answer has arrived, or nothing
             answer = self.receive(timeout_s)
         if isinstance(answer, protocol.SliceDone):
             return answer
         raise self._unexpected("slice", answer, timeout_s)
 
     def _wait(self, due_s: float, timeout_s: float, pauses: Pauses) -> bool:
-        """Wait until there is something to read, and look every now and then once it is late."""
+        """Wait for something to read; after `due_s`, tell `pauses` about each wait."""
         wanted_s, left_s = due_s, timeout_s
         while left_s > 0:
             began_ns = time.monotonic_ns()
@@ -186,10 +186,7 @@ class Worker:
         return answer
 
     def _last_answer(self) -> protocol.WorkerAnswer:
-        """The answers of a worker before it exited. Raises TrialError if it did not.
-
-        Its output does not end while a process that it started has it.
-        """
+        """The answer that a worker sent before it exited. Raises TrialError if there is none."""
         answer = self.poll_answer()
         if answer is None:
             raise self._exited_error()

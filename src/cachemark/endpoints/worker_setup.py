@@ -81,9 +81,9 @@ def install_packages(packages: list[str]) -> None:
 
 
 def build_all(folders: Sequence[WorkerFolder]) -> Iterator[SetupResult]:
-    """Run the `setup` of each folder, some at once, since much of their time is downloading.
+    """Run the `setup` of each folder, several at once, since they download most of the time.
 
-    Each result comes as soon as it is there.
+    Yields each result as soon as it is there.
     """
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
         pending = [pool.submit(build, folder) for folder in folders]
@@ -134,7 +134,7 @@ def _update_package_lists() -> None:
 
 def _apt_get(*words: str) -> None:
     as_root = [] if os.geteuid() == 0 else ["sudo"]
-    # Another program, such as Debian's own upgrades, may be installing: wait for it.
+    # Wait for other programs that install, such as Debian's own upgrades.
     wait = ["-o", "DPkg::Lock::Timeout=600"]
     command = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *words, *wait]
     ended = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)

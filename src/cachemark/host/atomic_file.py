@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and never in place of a device or a pipe."""
+"""Writes files completely or not at all, and never replaces a device or a pipe."""
 
 import contextlib
 import errno
@@ -17,17 +17,14 @@ _NEW_FILE_MODE = 0o666
 
 @contextmanager
 def made_folder(folder: Path, mode: int = 0o777) -> Generator[None]:
-    """A folder, made with its parents if need be. Those that were made go if the context fails.
-
-    Raises OSError.
-    """
+    """Make a folder with its parents; if the context fails, remove the new ones. Raises OSError."""
     missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
         folder.mkdir(mode=mode, parents=True, exist_ok=True)
         yield
     except BaseException:
         for path in missing:
-            with contextlib.suppress(OSError):  # it has something, or was not made
+            with contextlib.suppress(OSError):  # it is not empty, or was not made
                 path.rmdir()
         raise
 
@@ -55,10 +52,10 @@ def write_files(
 
 
 def append_lines(path: Path, lines: bytes) -> None:
-    """Append whole lines, which are on disk when this returns; after a failure there are none.
+    """Append whole lines, which are on disk when this returns; after a failure, none of them.
 
-    What an earlier writer has left without a line end is removed. A symbolic link is not followed.
-    Raises OSError.
+    Removes an earlier writer's last line if it has no end. Follows no symbolic link. Raises
+    OSError.
     """
     is_new = not os.path.lexists(path)
     with open_to_append(path) as file:
@@ -78,7 +75,7 @@ def append_lines(path: Path, lines: bytes) -> None:
 
 
 def _whole_lines(file: IO[bytes]) -> int:
-    """How many of a file's bytes are whole lines."""
+    """The number of a file's bytes up to its last line end."""
     length = file.seek(0, os.SEEK_END)
     file.seek(max(0, length - 1))
     if file.read() in (b"", b"\n"):
@@ -88,9 +85,9 @@ def _whole_lines(file: IO[bytes]) -> int:
 
 
 def replace_file(path: Path, content: bytes | str) -> None:
-    """Put a new file at this place, after all of it is on disk. Raises OSError.
+    """Put a new file at this path, after all of it is on disk. Raises OSError.
 
-    What was there goes, and no symbolic link is followed: neither there, nor as the folder.
+    Replaces anything at the path. Follows no symbolic link: neither there, nor as the folder.
     """
     if path.parent.is_symlink():
         raise OSError(errno.ELOOP, "a symbolic link, which is not followed", str(path.parent))
@@ -98,11 +95,11 @@ def replace_file(path: Path, content: bytes | str) -> None:
 
 
 def write_file(path: Path, content: bytes | str, permissions: int | None = None) -> None:
-    """Write a file of its own, or give an existing one this content. Raises OSError.
+    """Write a new file, or give an existing one this content. Raises OSError.
 
-    A new file has the usual permissions, or `permissions`. A regular file is replaced in one step,
-    after all is on disk. What is no regular file (a device, a named pipe) stays what it is: the
-    content is written into it. A symbolic link stays, too.
+    A new file has the usual permissions, or `permissions`. Replaces a regular file in one step,
+    after all is on disk. Writes the content into any other file (a device, a named pipe), and into
+    the target of a symbolic link.
     """
     data = _bytes(content)
     # For links in a circle Path.resolve raises RuntimeError.

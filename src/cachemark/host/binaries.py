@@ -1,4 +1,4 @@
-"""Which programs ran: the hash of the executable of each process.
+"""The hash of each process's executable: it identifies the programs that ran.
 
 A version string is not enough: two builds may report the same version.
 """
@@ -21,7 +21,7 @@ def binaries(role: str, pids: Sequence[int], root: Path = Path("/")) -> list[Bin
             path = str(link.readlink())
         except OSError:
             continue
-        # The link leads to the file that runs, even if it was replaced on disk since.
+        # The link leads to the file that runs, even if another file has its path now.
         binary = of_file(role, link, path)
         if binary is not None:
             by_hash[binary.sha256] = binary

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 _LIFETIME = datetime.timedelta(days=365)
-# Clocks of hosts differ: a certificate is valid a little before it was made.
+# Clocks of hosts differ, so a certificate is valid from a little earlier on.
 _EARLIER = datetime.timedelta(hours=1)
 
 
@@ -22,7 +22,7 @@ class CertificatePair(NamedTuple):
 
 
 class Authority:
-    """Signs certificates. `pem` is its own, which whoever trusts the others needs."""
+    """Signs certificates. `pem` is its own certificate, by which others check the signatures."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -64,7 +64,7 @@ class Authority:
             .not_valid_after(now + ends_in)
             .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName([_general_name(name)]), critical=False)
-            # From Python 3.13 on, a certificate without the following is refused.
+            # From version 3.13 on, Python refuses a certificate without the following.
             .add_extension(_key_usage(is_ca=is_ca), critical=True)
             .add_extension(own_id, critical=False)
             .add_extension(issuer_id, critical=False)

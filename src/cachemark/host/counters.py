@@ -68,7 +68,7 @@ def _interrupts(name: str) -> Reader:
 
 
 def _thermal_throttles(root: Path) -> int | None:
-    """How often a CPU was throttled because of its temperature."""
+    """The number of times that heat throttled a CPU."""
     folder = root / "sys/devices/system/cpu"
     texts = [read(path) for path in folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
     counts = [int(text) for text in texts if text.isdecimal()]
@@ -76,13 +76,13 @@ def _thermal_throttles(root: Path) -> int | None:
 
 
 def _throttled(root: Path) -> int | None:
-    """How often a CPU quota of one of our control groups throttled its processes."""
+    """The number of times that a CPU quota throttled one of our control groups."""
     texts = [field(read(group / "cpu.stat"), "nr_throttled", " ") for group in cgroups(root)]
     counts = [int(text) for text in texts if text.isdecimal()]
     return sum(counts) if counts else None
 
 
-# By their names in an outcome. All of them only rise.
+# By their names in an outcome. No counter ever falls.
 COUNTERS: dict[str, Reader] = {
     "cpu_pressure_us": _pressure("cpu"),
     "memory_pressure_us": _pressure("memory"),
@@ -128,7 +128,7 @@ def cgroups(root: Path) -> list[Path]:
 def cpu_frequencies_mhz(root: Path = Path("/")) -> list[float]:
     """The current frequency of each CPU; empty on most virtual machines.
 
-    CPUs for which the driver reports 0 (some do for sleeping CPUs) are left out.
+    Leaves out CPUs for which the driver reports 0 (some drivers do for sleeping CPUs).
     """
     folder = root / "sys/devices/system/cpu"
     texts = [read(path) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
@@ -136,7 +136,7 @@ def cpu_frequencies_mhz(root: Path = Path("/")) -> list[float]:
 
 
 def run_and_wait_ns(pids: list[int], root: Path = Path("/")) -> tuple[int, int] | None:
-    """How long the processes' threads ran, and how long they were runnable without a CPU, in ns.
+    """The times that the processes' threads ran, and were runnable without a CPU, in ns.
 
     Read from the scheduler's statistics of each thread; None if one cannot be read.
     """

@@ -12,7 +12,7 @@ UNKNOWN_NS = -1
 
 
 class CpuMeter:
-    """The CPU time of some processes, with the children that they had when this was made.
+    """The CPU time of some processes, and of their children at the meter's creation.
 
     A reading is one system call for each process, of about a microsecond, and is exact to the
     nanosecond (the scheduler's own account, over all threads).
@@ -22,7 +22,7 @@ class CpuMeter:
         self._clocks = [cpu_clock(pid) for first in pids for pid in family(first)]
 
     def read_ns(self) -> int:
-        """CPU time since the start of the processes; UNKNOWN_NS if there is none or one is gone."""
+        """CPU time since their start; UNKNOWN_NS without a process, or if one is gone."""
         if not self._clocks:
             return UNKNOWN_NS
         try:
@@ -32,16 +32,16 @@ class CpuMeter:
 
 
 class QueueMeter:
-    """How long the threads of some processes have been runnable without a CPU.
+    """The time that the threads of some processes have been runnable without a CPU.
 
-    Processes as in `CpuMeter`. A reading takes some microseconds for each thread.
+    It has the processes that `CpuMeter` has. A reading takes some microseconds for each thread.
     """
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._folders = [Path(f"/proc/{pid}/task") for first in pids for pid in family(first)]
 
     def read_ns(self) -> dict[str, int]:
-        """The time of each thread in ns; empty if the kernel does not tell."""
+        """The time of each thread in ns; empty if the kernel does not report it."""
         found: dict[str, int] = {}
         for folder in self._folders:
             try:
@@ -58,9 +58,9 @@ def waited_ns(first: Mapping[str, int], last: Mapping[str, int]) -> int:
 
 
 def run_delay_ns(pids: Sequence[int]) -> int:
-    """Time on run queues of all threads of processes and their children, with steal of all CPUs.
+    """Time on run queues of all threads of processes and their children, plus steal of all CPUs.
 
-    The scheduler does not know of steal. 0 if the kernel has no such statistics.
+    The scheduler's times do not include steal. 0 if the kernel has no such statistics.
     """
     steal = StealMeter()
     try:
@@ -89,7 +89,7 @@ class StealMeter:
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read_ns(self) -> int:
-        """The first line of /proc/stat has it in clock ticks."""
+        """The time now, from the first line of /proc/stat."""
         line = os.pread(self._file, self._FIRST_LINE_BYTES, 0).split(b"\n", 1)[0].split()
         return int(line[self._STEAL_FIELD]) * self._TICK_NS if len(line) > self._STEAL_FIELD else 0
 

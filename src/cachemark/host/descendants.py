@@ -1,8 +1,8 @@
-"""Processes that a child has started, also those that left its group and whose parent has ended.
+"""Finds all processes that a child has started, even if they left its group or lost their parent.
 
-This process adopts orphans, so all of them are found. An environment variable says whose child each
-of them is. One that has cleared its environment, or was left by a cachemark that this one started,
-has no owner: it ends with the last of the children that can have started it.
+This process adopts orphans, so that it finds all of them. An environment variable names the child
+that each belongs to. A process that has cleared its environment, or that an inner cachemark has
+left, has no owner: it ends with the last of the children that can have started it.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class _Process(NamedTuple):
 
 
 class _Running(NamedTuple):
-    """A child that runs: its mark, and when it started. Its session has its number."""
+    """A child that runs: its mark, and its start time. Its process id is also its session's."""
 
     variable: bytes
     start_ticks: int
@@ -42,19 +42,19 @@ _starting = threading.Lock()
 
 
 def mark(name: str) -> dict[str, str]:
-    """The environment variable by which the descendants of a child are found."""
+    """The environment variable that identifies the descendants of a child."""
     return {_MARK: name}
 
 
 def adopt() -> None:
-    """Become the parent of orphans. Where the kernel refuses, process groups have to do."""
+    """Become the parent of orphans. If the kernel refuses, process groups must suffice."""
     with contextlib.suppress(OSError):
         prctl.adopt_orphans()
 
 
 @contextmanager
 def starting() -> Generator[Callable[[int, str], None]]:
-    """While a child is started, no thread looks for orphans. Gives a function to note the child."""
+    """Let no thread look for orphans while a child starts. Yields a function to note the child."""
 
     def note(child: int, name: str) -> None:
         found = _read_process(child)
@@ -65,10 +65,10 @@ def starting() -> Generator[Callable[[int, str], None]]:
 
 
 def kill_all(child: int) -> None:
-    """Kill what an ended child has left, and processes without an owner; reap our own."""
+    """Kill the descendants of an ended child, and processes without an owner; reap our own."""
     with _starting:
         ended = _running.pop(child, None)
-        if ended is None:  # another thread was earlier
+        if ended is None:  # another thread has done it
             return
         # A process that forks during this search has children: the next search finds them.
         for _ in range(_MAX_ROUNDS):
@@ -89,7 +89,7 @@ def _strays(wanted: bytes) -> Iterator[int]:
     processes = {pid: found for pid in pids if (found := _read_process(pid)) is not None}
     living = {running.variable for running in _running.values()}
     parents = {pid: found.parent for pid, found in processes.items()}
-    # Environments take long to read. All programs of the machine are looked at after each trial.
+    # Environments take long to read, and this looks at all programs of the machine after a trial.
     for pid in [pid for pid in processes if pid != own and may_descend(pid, own, parents)]:
         variables = _variables(pid)
         if wanted in variables or (variables.isdisjoint(living) and _has_no_owner(pid, processes)):
@@ -115,9 +115,9 @@ def _read_process(pid: int) -> _Process | None:
 
 
 def may_descend(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
-    """Whether a process descends from another, as far as the parents of those that ran say.
+    """Whether a process can descend from another, by the parents of all processes.
 
-    One whose line breaks off may: its parent has ended while the others were read.
+    True if the line of parents breaks off: a parent may have ended while others were read.
     """
     for _ in parents:
         if pid == ancestor:
@@ -125,7 +125,7 @@ def may_descend(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
         if pid not in parents:
             return pid != 0  # the parent of the first process
         pid = parents[pid]
-    return True  # a circle: numbers were given again meanwhile
+    return True  # a circle: the kernel has reused an id meanwhile
 
 
 def _has_no_owner(pid: int, processes: dict[int, _Process]) -> bool:

@@ -1,4 +1,4 @@
-"""Verbs of the engine that end: their output, and the tapes that they write."""
+"""Runs verbs of the engine until they end: their output, and the tapes that they write."""
 
 import signal
 import subprocess
@@ -11,9 +11,9 @@ from cachemark.model.errors import UsageError, engine_error_text
 def engine_output(arguments: list[str], remedy: str, *, stops: bool = False) -> str:
     """Run a verb of the engine until it ends. Raises UsageError with the engine's own words.
 
-    With `stops`, Ctrl-C or SIGTERM ends the verb's work, which is whole all the same.
+    With `stops`, Ctrl-C or SIGTERM ends the verb early, and its output is still complete.
     """
-    # A group of its own: a terminal's Ctrl-C would reach the engine too, beside the signal below.
+    # In its own group, the engine gets only the signal below, and not the terminal's Ctrl-C too.
     with subprocess.Popen(
         [binary_path(), *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0,
@@ -35,7 +35,7 @@ def engine_output(arguments: list[str], remedy: str, *, stops: bool = False) -> 
 
 
 def write_tape(path: Path, *words: str) -> None:
-    """Write a tape as the engine's words say. Raises UsageError for a text that it refuses."""
+    """Write a tape, with options of the engine. Raises UsageError if the engine refuses them."""
     command = [binary_path(), "tape", "write", *words, "--out", str(path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:

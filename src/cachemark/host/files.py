@@ -1,7 +1,7 @@
 """Small files of /proc and /sys, and files of a store.
 
-Containers hide some of the former: a missing file is no error. Whoever made a store may have put
-anything in the place of its files: only regular ones are opened.
+Containers hide some files of /proc and /sys, so a missing file is no error. A store from a stranger
+may have anything in the place of a file: this opens only regular files.
 """
 
 import errno
@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import IO
 
-# To open a named pipe can take for ever.
+# Without O_NONBLOCK, opening a named pipe could take for ever.
 _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _LINK = "a symbolic link, which is not followed"
 
@@ -39,7 +39,7 @@ def kib_field(text: str, name: str) -> int | None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is a folder; no for a name that is longer than names can be."""
+    """Whether a path is a folder; False for a name that is too long."""
     try:
         return path.is_dir()
     except OSError:
@@ -55,10 +55,7 @@ def open_regular(path: Path, *, follow: bool = False) -> IO[bytes]:
 
 
 def open_to_append(path: Path) -> IO[bytes]:
-    """Open a regular file, which is made if need be, for reading and appending.
-
-    A symbolic link is not followed. Raises OSError.
-    """
+    """Open or make a regular file to read and append; follows no symbolic link. Raises OSError."""
     return os.fdopen(_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT), "a+b")
 
 
@@ -69,7 +66,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def refuse_linked(folder: Path) -> None:
-    """Raise OSError if a folder is a symbolic link: it can lead to what others may not read."""
+    """Raise OSError if a folder is a symbolic link: it can lead to files that are not public."""
     if folder.is_symlink():
         raise OSError(errno.ELOOP, _LINK, str(folder))
 

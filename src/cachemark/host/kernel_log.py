@@ -18,7 +18,7 @@ def read_kernel_log(root: Path) -> list[str] | None:
 
 
 class KernelLogTail:
-    """Collects the lines that arrive from now on. The copies of the log come too late for that."""
+    """Collects the lines that arrive from now on, from the log itself: its copies are late."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._fd = _open(root / "dev/kmsg")

@@ -1,9 +1,9 @@
-"""Memory that is left on this machine, the refusal to fill it, and the end of who takes too much.
+"""Keeps memory free on this machine: refuses to start too much, and ends processes that take more.
 
-A client library may keep all that a server sends, and a hostile server sends bytes for ever. One
-thread looks at all guarded processes, and sleeps in between. What counts is memory that a process
-and its children have for themselves. Memory that processes share on purpose, such as a store, does
-not grow by what a server sends, and does not count.
+A client library may keep everything that a server sends, and a hostile server sends bytes for ever.
+One thread looks at all guarded processes, and sleeps in between. It counts the private memory of a
+process and its children. A server's replies cannot fill memory that processes share on purpose,
+such as a store, so this does not count.
 """
 
 import os
@@ -20,16 +20,16 @@ from cachemark.model.units import MIB, parse_memory
 
 VARIABLE = "CACHEMARK_WORKER_MEMORY"
 # Parts of the memory that is available at the first start. Two clients that misbehave at once can
-# take it all; then the smaller part, which is kept free, decides.
+# take all of it; then the smaller part, which must stay free, decides.
 _LIMIT_PART = 1 / 2
 _FREE_PART = 1 / 16
 # No process can take memory faster than the kernel clears it.
 _BYTES_PER_S = 4 * 2**30
 _SHORTEST_S, _LONGEST_S = 0.1, 1.0
-# A look at all threads of a process costs half a millisecond if it has forty.
+# A look at a process of forty threads costs half a millisecond.
 _THOROUGH_EVERY = 10
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# Below this the kernel begins to reclaim and to swap, and every figure is about that.
+# Below this the kernel begins to reclaim and to swap, which disturbs every figure.
 MIN_FREE_BYTES = 256 * 2**20
 _REMEDY = "use fewer clients or servers at once, or --set design=trials"
 _CGROUP = Path("sys/fs/cgroup")
@@ -49,7 +49,7 @@ def _cgroup_left(root: Path) -> int | None:
     limit, used = read(root / _CGROUP / "memory.max"), read(root / _CGROUP / "memory.current")
     if not (limit.isdecimal() and used.isdecimal()):
         return None
-    # The kernel frees pages of files when it needs memory, so they are not used up.
+    # The kernel frees pages of files when it needs memory, so they count as free.
     facts = read(root / _CGROUP / "memory.stat")
     files = [field(facts, name, " ") for name in ("inactive_file", "active_file")]
     return int(limit) - int(used) + sum(int(of) for of in files if of.isdecimal())
@@ -74,9 +74,9 @@ def check_memory(what: str, root: Path = Path("/")) -> None:
 
 
 class Guarded:
-    """A process whose memory is watched; `reason` says why it was ended, and is empty until then.
+    """A process under watch; `reason` says why the guard ended it, and is empty until then.
 
-    It has no limit of its own before `limit_growth`: it reads its tape.
+    While it reads its tape, until `limit_growth`, it has no limit of its own.
     """
 
     def __init__(self, name: str, pid: int, kill: Callable[[], None], changed: threading.Event):
@@ -88,7 +88,7 @@ class Guarded:
         self._counted_twice = 0
 
     def limit_growth(self) -> None:
-        """From now on, the process may only grow by the limit."""
+        """From now on, end the process if it grows by more than the limit."""
         self._count(family(self.pid))
         self.growth_from = self.bytes
         self._changed.set()
@@ -99,11 +99,11 @@ class Guarded:
         self.kill()
 
     def look(self, thorough: bool) -> None:
-        """Read how much memory the process has for itself now."""
+        """Read the private memory of the process."""
         self._count(family(self.pid, of_main_threads=not thorough))
 
     def recount(self) -> None:
-        """Count memory once that forks share; this takes long."""
+        """Count memory that forks share only once; this takes long."""
         pids = family(self.pid)
         self._counted_twice = 0
         self._count(pids)
@@ -130,7 +130,7 @@ class MemoryGuard:
     def watching(self, name: str, pid: int, kill: Callable[[], None]) -> Generator[Guarded]:
         """Watch a process until the end of the context; it must not be reaped before.
 
-        `kill` is called from another thread. Raises UsageError for a limit that is no size.
+        Another thread calls `kill`. Raises UsageError for a limit that is no size.
         """
         one = Guarded(name, pid, kill, self._changed)
         with self._lock:
@@ -167,7 +167,7 @@ class MemoryGuard:
             self._changed.wait(min(_LONGEST_S, max(_SHORTEST_S, room / _BYTES_PER_S)))
 
     def look(self) -> int:
-        """End processes that are beyond a limit; returns how much memory is left until one is."""
+        """End processes that are beyond a limit; returns the bytes until the next one would be."""
         with self._lock:
             return self._look()
 
@@ -199,7 +199,7 @@ class MemoryGuard:
         return self._limit_bytes - grown
 
     def _end_largest(self, alive: Sequence[Guarded], available: int) -> None:
-        """End the process that has taken most, unless others have taken the memory."""
+        """End the largest process, unless processes outside have taken the memory."""
         largest = max(alive, key=lambda one: one.bytes, default=None)
         if largest is None or largest.reason or largest.bytes < self._floor_bytes:
             return
@@ -226,7 +226,7 @@ def _private_bytes(pid: int) -> int:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """The same, with each page that several processes have divided among them."""
+    """The same, with the pages that several processes share divided among them."""
     counted_once = kib_field(read(Path(f"/proc/{pid}/smaps_rollup")), "Pss_Anon")
     return _private_bytes(pid) if counted_once is None else counted_once
 

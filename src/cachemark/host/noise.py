@@ -16,7 +16,7 @@ from cachemark.model.outcome import HostNoise
 
 # Less than this is the normal delay of the timer and the interpreter.
 FLOOR_NS = 1_000_000
-# The scheduler's account is read so often, so that it tells little of what was long ago.
+# The interval for readings of the scheduler's account: older waits must not excuse a pause.
 _FRESH_NS = 1_000_000_000
 
 
@@ -72,7 +72,7 @@ def foreign_percent(
 
 
 class SleepOvershoot:
-    """How late a sleeping thread wakes up. It wakes late if the machine pauses."""
+    """The delay with which a sleeping thread wakes up, which is long if the machine pauses."""
 
     def __init__(self) -> None:
         self.longest_ns: int | None = None
@@ -127,7 +127,7 @@ class NoiseMonitor:
         self._begin = self._reading()
 
     def sample_frequencies(self) -> None:
-        """Sample the CPU frequencies. To be called within the window."""
+        """Sample the CPU frequencies. Call this within the window."""
         self._mhz += counters.cpu_frequencies_mhz(self._root)
 
     def slept(self, wanted_ns: int, took_ns: int) -> None:
@@ -136,7 +136,7 @@ class NoiseMonitor:
         self._pauses.slept(wanted_ns, took_ns)
 
     def stop(self) -> HostNoise:
-        """End the window. What could not be read at its start or end is missing."""
+        """End the window. Figures that were unreadable at its start or end are missing."""
         begin, end = self._begin, self._reading()
         lines = self._log.finish() if self._log else None
         load = os.getloadavg()[0]
@@ -187,14 +187,14 @@ class NoiseMonitor:
         return foreign_percent(window, ticks, interrupts_charged=not separate)
 
     def _own_ns(self) -> int | None:
-        """CPU time of our processes; None if one has ended, as its time is then unknown."""
+        """CPU time of our processes; None if one has ended, since its time is then unknown."""
         used = [cpu_ns(pid) for pid in [*self._own, *self._awake, os.getpid()]]
         known = [ns for ns in used if ns is not None]
         return sum(known) if len(known) == len(used) else None
 
 
 def _waited_percent(begin: tuple[int, int] | None, end: tuple[int, int] | None) -> float | None:
-    """How long threads were runnable without a CPU, in percent of the time that they ran."""
+    """The time that threads were runnable without a CPU, in percent of the time that they ran."""
     if begin is None or end is None or end[0] <= begin[0] or end[1] < begin[1]:
         return None
     return round(100 * (end[1] - begin[1]) / (end[0] - begin[0]), 2)
@@ -212,7 +212,7 @@ class Pauses:
         self.longest_halt_ns: int | None = None
 
     def watch(self, pids: Sequence[int]) -> None:
-        """From now on look at these processes, and forget what was seen so far."""
+        """From now on look at these processes, and forget earlier observations."""
         self._pids, self.stopped_ns, self.longest_halt_ns = pids, 0, None
         now_ns = time.monotonic_ns()
         if now_ns - self._read_at_ns > _FRESH_NS:
@@ -221,7 +221,7 @@ class Pauses:
     def slept(self, wanted_ns: int, took_ns: int) -> None:
         """A thread of this process has slept: the requested and the real duration.
 
-        A process that is stopped now was so while it slept.
+        A process that is stopped now was stopped during the sleep.
         """
         if any(is_stopped(pid, self._root) for pid in self._pids):
             self.stopped_ns += took_ns
@@ -235,7 +235,7 @@ class Pauses:
             self.longest_halt_ns = max(self.longest_halt_ns or 0, halted_ns)
 
     def _waited(self) -> int | None:
-        """How long this process's threads were runnable without a CPU, in ns; None: not known."""
+        """The ns that this process's threads were runnable without a CPU; None if unknown."""
         scheduled = counters.run_and_wait_ns([os.getpid()], self._root)
         return scheduled[1] if scheduled else None
 

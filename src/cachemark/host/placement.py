@@ -1,4 +1,4 @@
-"""Which CPUs the server gets, and which the workers get."""
+"""Chooses the CPUs of the server and of the workers."""
 
 import os
 from itertools import chain
@@ -15,14 +15,14 @@ _FEW_CORES = 2
 
 
 def usable_cpus() -> list[int]:
-    """The CPUs that this process may run on; all of them where the system cannot tell (macOS)."""
+    """The CPUs that this process may run on; all of them if the system cannot say (macOS)."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def run_on(cpus: list[int] | set[int]) -> None:
-    """Restrict this thread to these CPUs, where the system can do that. Raises OSError."""
+    """Restrict this thread to these CPUs, if the system can do that. Raises OSError."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
 
@@ -45,14 +45,14 @@ def placement(
 
 
 def halves(usable: list[int]) -> tuple[str, str]:
-    """The CPU sets of server and worker of this machine where no experiment names them."""
+    """This machine's default CPU sets of server and worker."""
     return placement(Placement(), usable, cores(usable))
 
 
 def apart(cpus: str) -> tuple[str, str]:
-    """CPUs for a measuring client, and those for the load generators beside it. Pure.
+    """The CPUs of a measuring client, and of the load generators beside it. Pure.
 
-    A single CPU is shared; empty, any CPU, stays so.
+    They share a single CPU. Empty (any CPU) stays empty.
     """
     if not cpus:
         return "", ""
@@ -61,9 +61,9 @@ def apart(cpus: str) -> tuple[str, str]:
 
 
 def beside(cores: list[list[int]]) -> tuple[str, str]:
-    """CPUs for what is measured, and those for what shows it meanwhile. Pure.
+    """The CPUs for the measured processes, and for the server of pages beside them. Pure.
 
-    The latter is the last core. Where there are one or two, both are empty: any CPU.
+    The pages get the last core. With one or two cores, both are empty: any CPU.
     """
     if len(cores) <= _FEW_CORES:
         return "", ""

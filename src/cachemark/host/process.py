@@ -24,12 +24,12 @@ from cachemark.model.errors import UsageError
 
 TAIL_BYTES = 16 * 1024
 _CHUNK_BYTES = 64 * 1024
-# A child that writes without end has 6 MB a second read: it waits, and takes no CPU.
+# If a child writes without end, cachemark reads 6 MB a second: the child waits without a CPU.
 _FREE_BYTES = 2**20
 _PAUSE_S = 0.01
 ENGINE = "cachemark-engine"
 ENGINE_REMEDY = f"in a checkout `make setup`; else `pip install --upgrade cachemark {ENGINE}`"
-# Children, CPU times and noise are read from it. Only Linux has it.
+# The source of children, CPU times and noise. Only Linux has it.
 _PROC = Path("/proc/self")
 _STDERR_LINE_MAX_CHARACTERS = 200
 _IF_PARENT_LIVES = 'test "$PPID" = "$0" && exec "$@"'
@@ -81,7 +81,7 @@ class Child:
 
     @contextlib.contextmanager
     def end(self) -> Generator[int]:
-        """A file descriptor that is readable once the process has ended. It is not reaped yet."""
+        """A file descriptor that is readable once the process has ended, before it is reaped."""
         ended = os.pidfd_open(self.pid)
         try:
             yield ended
@@ -170,7 +170,7 @@ def _dies_with_parent() -> list[str]:
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return []
-    # If the parent has died before pdeathsig was set, the child has another parent: do not start.
+    # If the parent died before pdeathsig was set, the child has another parent: do not start.
     return [setpriv, "--pdeathsig", "KILL", "--", "sh", "-c", _IF_PARENT_LIVES, str(os.getpid())]
 
 
@@ -246,7 +246,7 @@ def binary_path() -> str:
 
 
 class StderrTail:
-    """The reading end of a pipe, read by a thread until all writers are gone or it is closed."""
+    """A thread that reads a pipe until all writers are gone or it is closed."""
 
     def __init__(self) -> None:
         self._reader, self.writer = os.pipe()
@@ -264,12 +264,12 @@ class StderrTail:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Close everything: the child was not started."""
+        """Close everything, since the child did not start."""
         for end in (self._reader, self.writer, self._stop_reader, self._stop_writer):
             os.close(end)
 
     def text(self) -> str:
-        """The end of what was written until now."""
+        """The end of the text until now."""
         with self._lock:
             while not self._closed and self._read_some():
                 if self._seen > _FREE_BYTES:
@@ -277,7 +277,7 @@ class StderrTail:
             return self._tail.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Read no more. `text` still has the end."""
+        """Stop reading. `text` still returns the end of the text."""
         self.text()
         os.close(self._stop_writer)
         self._thread.join()
@@ -301,7 +301,7 @@ class StderrTail:
                 time.sleep(_PAUSE_S)
 
     def _read_some(self) -> bool:
-        """Read what is there, at most a chunk; False if there is nothing. Needs the lock."""
+        """Read at most a chunk; False if nothing is there. Needs the lock."""
         try:
             chunk = os.read(self._reader, _CHUNK_BYTES)
         except BlockingIOError:

@@ -1,7 +1,7 @@
 """The text of `cachemark --version`: version, commit, whether it runs from a checkout, and Python.
 
-Packages are built of an export of the sources, which has its commit in commit.txt. In a checkout
-that file has a placeholder, and the commit is read from git's files: there may be no git.
+A package comes from an export of the sources, whose commit is in commit.txt. In a checkout that
+file has a placeholder, and this module reads git's files, since the program git may be missing.
 """
 
 import platform

@@ -6,7 +6,7 @@ from statistics import median
 
 import msgspec
 
-# Must fit in an accept queue, as the server need not accept these connections.
+# They must fit in an accept queue: the server may accept none of these connections.
 _CONNECTIONS = 21
 _TIMEOUT_S = 2.0
 

@@ -1,4 +1,4 @@
-"""Work on input from strangers in a child process, with limits on memory, time and file size."""
+"""Processes strangers' input in a child, with limits on memory, time and file size."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 def run_limited(work: Callable[[], bytes], limits: SandboxLimits) -> bytes:
     """Do the work in a child process and return its result.
 
-    Raises UsageError with the same text where the work does, and where it ends in any other way.
+    Raises UsageError: the work's own, or one that says how the work ended.
     """
     reader, writer = os.pipe()
     child = os.fork()
@@ -70,13 +70,13 @@ def _become_child(
         answer_bytes = msgspec.json.encode(_done(work, limits))
         while answer_bytes:
             answer_bytes = answer_bytes[os.write(writer, answer_bytes) :]
-    except BaseException:  # whatever it is, the parent's code must not run here
+    except BaseException:  # the parent's code must never run here
         os._exit(1)
     os._exit(0)
 
 
 def _restrict(limits: SandboxLimits) -> None:
-    with contextlib.suppress(OSError):  # only Linux can: elsewhere the time is limited, too
+    with contextlib.suppress(OSError):  # only Linux can; the time limit holds elsewhere
         prctl.die_with_parent(signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -100,9 +100,9 @@ def _limit(what: int, most: int, spare: int = 0) -> None:
 
 
 def _watch_memory(more_bytes: int) -> None:
-    """End this process when it has used so much more memory than now.
+    """End this process when it has used `more_bytes` more memory than now.
 
-    Where a process cannot tell the size of its address space (macOS), that cannot be limited.
+    This is for systems whose processes cannot limit their address space (macOS).
     """
     most = _largest_bytes() + more_bytes
     while _largest_bytes() <= most:
@@ -123,7 +123,7 @@ def _done(work: Callable[[], bytes], limits: SandboxLimits) -> _Answer:
         return _Answer(problem=error.text, remedy=error.remedy)
     except MemoryError:
         return _Answer(problem=f"needs more than {limits.memory_bytes // 2**20} MiB of memory")
-    except Exception as error:  # what strangers' input does not fit, fails anywhere
+    except Exception as error:  # a stranger's input can fail anywhere
         return _Answer(problem=f"does not fit together: {type(error).__name__}: {error}")
 
 

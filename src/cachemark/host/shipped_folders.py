@@ -32,7 +32,7 @@ def shipped_folder(name: str, variable: str) -> Path:
 
 
 def writable_folder(name: str, variable: str) -> Path:
-    """Return the folder `name`, as `shipped_folder` does; of an installed package, the user's copy.
+    """Return the folder `name`, or the user's copy of an installed package's folder.
 
     Raises UsageError or OSError.
     """
@@ -41,10 +41,10 @@ def writable_folder(name: str, variable: str) -> Path:
 
 
 def user_copy(source: Path, name: str) -> Path:
-    """The copy of `source` in the user's cache, where the user may write; made if it is not there.
+    """The copy of `source` in the user's cache, which the user may write; makes it if missing.
 
-    Workers are built inside their folder. Its path has a hash of all files: another version of the
-    package has a copy of its own. Raises OSError.
+    A set-up builds workers inside their folder. Its path has a hash of all files, so each version
+    of the package has its own copy. Raises OSError.
     """
     copy = user_cache() / name / _hash(source)
     if not copy.is_dir():
@@ -58,13 +58,13 @@ def user_copy(source: Path, name: str) -> Path:
 
 
 def _make_writable(folder: Path) -> None:
-    """Let the owner write everything: the package's own files may be read-only."""
+    """Let the owner write everything, since the package's own files may be read-only."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode | stat.S_IWUSR)
 
 
 def _publish(fresh: Path, copy: Path) -> None:
-    """Give the copy its name in one step; another process may have been quicker."""
+    """Give the copy its name in one step, unless another process was quicker."""
     try:
         fresh.rename(copy)
     except OSError:

@@ -1,4 +1,4 @@
-"""Temporary folders that do not outlive their process for long.
+"""Temporary folders that a later process removes if their own was killed.
 
 The process holds a lock in each of its folders. A killed process leaves its folders behind, but the
 kernel releases their locks, so the next process finds the folders and removes them.
@@ -23,7 +23,7 @@ _RANDOM_CHARACTERS = 8  # of mkdtemp's names
 
 @contextmanager
 def temporary_folder(inside: Path | None = None) -> Generator[Path]:
-    """A new folder, below the system's temporary folder or `inside`. It is removed at the end."""
+    """A new folder, below the system's temporary folder or `inside`; the end removes it."""
     root = inside or Path(tempfile.gettempdir())
     _remove_abandoned(root)
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
@@ -50,7 +50,7 @@ def temporary_socket() -> Generator[Path]:
 
 
 def _lock_new(folder: Path) -> int:
-    """Lock the folder. The file gets its name when locked, so no other process is earlier."""
+    """Lock the folder. The file gets its name once locked, so no other process can be earlier."""
     unnamed = folder / f"{_LOCK}.new"
     lock = os.open(unnamed, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

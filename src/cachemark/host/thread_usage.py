@@ -12,7 +12,7 @@ from cachemark.host.cpu_meter import family
 from cachemark.host.files import read
 
 _SWITCHES = re.compile(r"^(non)?voluntary_ctxt_switches:\t(\d+)$", re.MULTILINE)
-# A thread that ends takes its counts along: each is read so often.
+# The interval of readings: the counts of a thread vanish when it ends.
 _LOOK_S = 0.01
 
 
@@ -35,7 +35,7 @@ class ThreadUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FamilyUsage:
-    """A process and its descendants, with the threads that end meanwhile."""
+    """The usage of a process and its descendants, with threads that have ended meanwhile."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -50,7 +50,7 @@ class FamilyUsage:
         self.faults = _faults(self._pid) - self._faults_before
 
     def threads(self) -> list[ThreadUsage]:
-        """The usage of each thread from the start to the last reading of it."""
+        """The usage of each thread from the start to its last reading."""
         nothing = ThreadUsage()
         return [
             usage.since(self._before.get(thread, nothing)) for thread, usage in self._latest.items()
@@ -59,7 +59,7 @@ class FamilyUsage:
 
 @contextmanager
 def watched(pid: int) -> Generator[FamilyUsage]:
-    """Watch a process and its descendants; what they did is known after the context."""
+    """Watch a process and its descendants; the usage is complete after the context."""
     usage, ended = FamilyUsage(pid), Event()
 
     def watch() -> None:
@@ -95,7 +95,7 @@ def _threads(pid: int) -> dict[str, ThreadUsage]:
 
 
 def _faults(pid: int) -> int:
-    """Page faults, of threads that have ended too."""
+    """Page faults, with ended threads."""
     return sum(_faults_of(read(Path(f"/proc/{each}/stat"))) for each in family(pid))
 
 

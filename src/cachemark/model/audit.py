@@ -7,9 +7,9 @@ from cachemark.model.plan import Skipped
 
 
 class Fitness(msgspec.Struct, frozen=True, kw_only=True):
-    """A server: how many checks it passed through, and those where it is unlike memcached.
+    """A server: the number of checks, and the checks in which it is unlike memcached.
 
-    `unseen` says why the server could not be checked.
+    `unseen` says why cachemark could not check the server.
     """
 
     server: str
@@ -29,7 +29,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """Every check before the first trial. `skipped`: cells that cannot be played here."""
+    """Every check before the first trial. `skipped`: cells that this machine cannot play."""
 
     skipped: list[Skipped] = []
     servers: list[Fitness] = []
@@ -37,12 +37,12 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Restrictions(msgspec.Struct, frozen=True, kw_only=True):
-    """The reasons of an audit against one trial.
+    """An audit's reasons against one trial.
 
-    `void`: why its level is not what it claims, so that the trial is skipped; `excluded`: what
-    cannot be timed on the server, each with the reason; `quirks`: deviations from memcached that
-    clients must know; `true_counters`: the counters that may be compared nevertheless where the
-    comparison is excluded.
+    `void`: why its level did not take effect, so that the trial is skipped; `excluded`: kinds,
+    wires and ways of use that cannot be timed on the server, each with the reason; `quirks`:
+    deviations from memcached that clients must know; `true_counters`: if the comparison of counts
+    is excluded, the counters that may still be compared.
     """
 
     void: str = ""
@@ -72,7 +72,7 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     `fit`: the server behaves like memcached; None if it could not be checked. `seen` is what was
     observed, `means` the consequence in a sentence. `excludes` are operation kinds, wires and ways
     of use that cannot be timed; `quirk` is a deviation that clients must know (servers/quirks.py).
-    `true_counters`: counters of `stats` that rise as memcached's do, where others do not.
+    `true_counters`: if some counters of `stats` are wrong, the counters that are right.
     """
 
     name: str
@@ -88,7 +88,7 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
 EVERYTHING = "everything"
 # Excludes workloads that fill the server: it evicts the wrong items.
 EVICTIONS = "evictions"
-# Excludes the comparison of the server's counts with the client's, but for its true counters.
+# Excludes the comparison of the server's counts with the client's, except for its true counters.
 CONSERVATION = "conservation"
 # Excludes several outstanding operations on one connection.
 PIPELINE = "pipeline"

@@ -14,7 +14,7 @@ HEADROOM = 0.7
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
     """The closed loop: response times in ns, None if there were too few operations.
 
-    It is printed beside results. It is not subtracted, since percentiles cannot be subtracted.
+    Reports print it beside results, and subtract nothing: percentiles cannot be subtracted.
     """
 
     ops_per_s: float
@@ -26,8 +26,8 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
 class CalibrationStep(msgspec.Struct, frozen=True, kw_only=True):
     """One rate of the sweep: the client's own lag, and whether the rate is clean.
 
-    A rate is clean if the 95 % interval of the part of operations that were sent too late shows
-    that the p99.9 is within the budget. It is not `judged` if that interval leaves this open.
+    A rate is clean if the 95 % interval of the share of late operations shows that the p99.9 is
+    within the budget. It is not `judged` if that interval leaves this open.
     """
 
     rate: float

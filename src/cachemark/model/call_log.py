@@ -1,4 +1,4 @@
-"""Reads call logs (docs/call-log.md), and what the tape says about each call."""
+"""Reads call logs (docs/call-log.md), with the tape's data for each call."""
 
 import struct
 from pathlib import Path
@@ -22,7 +22,7 @@ _SET = 4
 
 
 class Call(NamedTuple):
-    """One call. `length`: of the value that was read, or that was to be written."""
+    """One call. `length`: of the value that it read, or that it should write."""
 
     begin_ns: int
     end_ns: int

@@ -29,7 +29,7 @@ class ClientName(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_command(self) -> bool:
-        """Whether it is a worker that a command starts."""
+        """Whether the name is a command that starts a worker."""
         return self.id.startswith(_COMMAND)
 
     @property
@@ -44,7 +44,7 @@ class ClientName(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def with_shared_settings(self) -> str:
-        """The same client, once, with the settings that all clients share."""
+        """The same client with the settings that all clients share, without the mark `#again`."""
         version = f"@{self.version}" if self.version else ""
         options = f"?{self.options}" if self.options else ""
         return f"{self.id}{version}{options}"
@@ -69,5 +69,5 @@ def parse_client_name(text: str) -> ClientName:
 
 
 def without_repeat(text: str) -> str:
-    """The name of a client, also of its second label."""
+    """A client's name without the mark `#again`."""
     return text.removesuffix(REPEAT_SUFFIX)

@@ -8,31 +8,31 @@ import msgspec
 from cachemark.model.errors import TrialError
 
 _HEAD = re.compile(r"# (sampler|missing): (.+)")
-# Beside the calls, the worker makes ready and adds up: functions of its own without a lane.
+# The worker's functions outside of lanes, which prepare the calls and add up the results.
 _LANE = re.compile(r"\(cachemark/\S*lane", re.IGNORECASE)
 _STACK = re.compile(r"(\S.*) (\d+)")
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of one operation; None where one was not counted.
+    """Figures of one operation; None: not counted.
 
-    System calls, by strace: see host/system_calls.py. `threads` use sockets or pipes, or
-    poll, in every second operation or more often.
+    System calls, by strace: see host/system_calls.py. `threads`: the threads that use sockets,
+    pipes or poll in at least every second operation.
 
-    From the server's end of the connections: `turns` are the server's answers, of which one may
-    reply to several requests; `pieces` its reads of requests, `gap_us` the time between the first
-    and the last piece of a turn, `segments_in` and `segments_out` TCP segments with data,
+    From the server's end of the connections: `turns` are the server's answers, one of which may
+    reply to several requests; `pieces` its reads of requests; `gap_us` the time between the first
+    and the last piece of a turn; `segments_in` and `segments_out` TCP segments with data;
     `acknowledgements` the client's segments without data.
 
-    From the kernel's account of the client, without the loop of its language (the client `null`):
-    `user_us` and `system_us` are CPU time, `waiting_us` the time without a CPU or a wish for one;
-    `switches` are waits, `preemptions` the times that another thread got the CPU, both of all
-    threads; `waiting_threads` wait in every second operation or more often; `faults` of pages.
+    From the kernel's account of the client, less the loop of its language (the client `null`):
+    `user_us` and `system_us` are CPU time; `waiting_us` is the time in which it waits, but not for
+    a CPU; `switches` are the waits of all threads; `preemptions`: another thread got the CPU;
+    `waiting_threads`: the threads that wait in at least every second operation; `faults` of pages.
 
-    From the runtime of the client's language, without the loop too: `allocations`,
-    `allocated_bytes` and `copies`, the bytes allocated for each byte of a longer value, which are
-    `copied_bytes` of values of this length;
-    `collections` in a thousand operations, `collection_us` for each operation.
+    From the runtime of the client's language, also less the loop: `allocations`,
+    `allocated_bytes`; `copies`, the bytes allocated for each byte of a longer value;
+    `copied_bytes`, these bytes for values of this length; `collections` in a thousand operations;
+    `collection_us` for each operation.
     """
 
     sends: float | None = None
@@ -94,7 +94,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return self.recvs - self.empty_recvs
 
 
-# Figures of Counts of which the loop of a language has its own: the accounts of kernel and runtime.
+# The figures of Counts from which the language's loop is subtracted: by kernel and runtime.
 LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("user_us") :]
 
 

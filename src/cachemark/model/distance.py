@@ -1,10 +1,10 @@
-"""A distance to a server, and what the proxy accounts for that makes it."""
+"""A distance to a server, and the account of the proxy that makes it."""
 
 import msgspec
 
 
 class HeldBytes(msgspec.Struct, frozen=True, kw_only=True):
-    """Pieces of one direction, each held from its read to its write; `full`: reads put off."""
+    """The pieces of one direction, held from read to write; `full`: reads put off, buffer full."""
 
     pieces: int
     bytes: int
@@ -15,9 +15,9 @@ class HeldBytes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Distance(msgspec.Struct, frozen=True, kw_only=True):
-    """By itself the proxy takes `floor_ns`. `held`, on the way there and back, comes at the end.
+    """A round trip takes the proxy itself `floor_ns`. `held`, there and back, is set at the end.
 
-    `refused`: connections of clients that it could not connect to the server.
+    `refused`: clients' connections for which it got no connection to the server.
     """
 
     round_trip_ns: int = 0

@@ -12,7 +12,7 @@ DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 def with_remedy(text: str, remedy: str) -> str:
-    """An error as it is printed: its text, and on the next line what to do, if that is known."""
+    """An error as cachemark prints it: its text, and the remedy, if any, on the next line."""
     return f"{text}\n  {remedy}" if remedy else text
 
 

@@ -15,14 +15,14 @@ MAX_NAME = 200
 MAX_REASON = 600
 
 
-# The names of a cell: its client, then its work.
+# A cell's label: its client, then its work.
 CellNames = Annotated[list[str], Meta(min_length=1, max_length=8)]
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
-    """The run's process has begun, or goes on with the run. Its parts are of one `unit`.
+    """The run's process has begun or resumed the run, whose parts are `unit`s.
 
-    `process_start` tells the process from others with the same number.
+    `process_start` distinguishes the process from a later one with the same id.
     """
 
     pid: int
@@ -33,7 +33,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True, tag="position"):
-    """Where the run is: `part` is how much of the current trial or sitting has been played."""
+    """Where the run is: `part` is the played fraction of the current trial or sitting."""
 
     number: int
     total: int
@@ -79,8 +79,8 @@ class AnswersTold(msgspec.Struct, frozen=True, kw_only=True, tag="answers"):
 class RankedPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A cell in a ranking by turns: its figure, with the interval of its ratio to the first.
 
-    The figure is at the level that all cells have in common. A yardstick, such as the native
-    client, can stand above the first: the first is the best choice.
+    The figure is adjusted to the level that all cells have in common. A yardstick, such as the
+    native client, can stand above the first: the first is the best client to choose.
     """
 
     name: str
@@ -136,10 +136,7 @@ def to_line(line: EventLine) -> bytes | None:
 
 
 def from_line(text: bytes) -> EventLine | None:
-    """The event of a line; None if the line is no event: a person may have changed the file.
-
-    Names in it are made harmless.
-    """
+    """The event of a line, its names made harmless; None if it is no event, in an edited file."""
     try:
         return clean_all(_decoder.decode(text))
     except DECODE_ERRORS:
@@ -147,7 +144,7 @@ def from_line(text: bytes) -> EventLine | None:
 
 
 def fitting(lines: Sequence[str]) -> list[str]:
-    """As many lines as an event can have."""
+    """The lines that fit into an event, and how many more there are."""
     fit: list[str] = []
     left = MAX_LINE_BYTES // 2
     for line in lines:

@@ -31,7 +31,7 @@ class Keys(TomlTable, frozen=True, kw_only=True):
 
     count: Annotated[Positive, _is("number of keys", 10_000)] = 10_000
     counters: Annotated[
-        int, _is("how many of them, the last ones, hold numbers for `incr` and `decr`", 10, ge=0)
+        int, _is("number of keys, the last ones, that hold numbers for `incr` and `decr`", 10, ge=0)
     ] = 0
     distribution: Annotated[
         str,
@@ -70,7 +70,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     The operations come from one of `mix`, `sequence`, `preset` or `trace`. The measured window ends
     after `timing.measure_ms`, or after `ops` operations, or when the server is full to
     `fill_percent`; a trace is played once. `hit_ratio`, `prefill` and `run` may be lists: one
-    workload for each value, which is part of its name (`NAME-0.9-hit_ratio`).
+    workload for each value, with the value in its name (`NAME-0.9-hit_ratio`).
     """
 
     name: Annotated[Name, _is("its name in tables", "mixed")]
@@ -106,11 +106,11 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = {}
     order: Annotated[
         Literal["mixed", "phases"],
-        _is("of a mix: drawn by weight, or all of the first kind, then all of the second"),
+        _is("order of a mix: drawn by weight, or all of the first kind, then all of the second"),
     ] = "mixed"
     sequence: Annotated[
         list[Annotated[str, Meta(pattern=r"^[a-z_]+(@[0-9]{1,9}(-[0-9]{1,9})?)?$")]],
-        _is("steps on the keys that are named, or on drawn ones; repeated", ["set@0", "mget@0-5"]),
+        _is("steps on named or on drawn keys, played again and again", ["set@0", "mget@0-5"]),
     ] = []
     key_step: Annotated[
         int, _is("each repetition of the sequence advances its keys by this number", 6, ge=0)
@@ -121,7 +121,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     prefill: Annotated[
         float,
         _is(
-            "part of the keys that the prefill stores; of a trace, its first keys "
+            "part of the keys that the prefill stores; for a trace, its first keys "
             "(default 0: a cold cache)",
             0.5,
             ge=0,
@@ -130,7 +130,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = 1.0
     hit_ratio: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
-        _is("part of the reads whose keys are stored; the others never are", 0.9),
+        _is("part of the reads whose keys are stored; all other reads miss", 0.9),
     ] = None
     exptime_s: Annotated[
         Annotated[int, Meta(ge=0)] | Distribution,
@@ -138,11 +138,11 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = 0
     records: Annotated[
         Positive | None,
-        _is("operations on the tape of a closed loop (default: chosen), or of a trace", 100_000),
+        _is("operations on the tape of a closed loop (default: automatic), or of a trace", 100_000),
     ] = None
     fill_percent: Annotated[
         Annotated[float, Meta(gt=0, lt=100)] | None,
-        _is("play until the server's `bytes` are this part of its memory", 80.0),
+        _is("play until the server's `bytes` reach this percentage of its memory", 80.0),
     ] = None
     passes: Annotated[
         Positive | None, _is("number of plays of the whole tape; default of a trace: 1", 1)
@@ -157,7 +157,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     ] = 0
     loads: Annotated[
         Annotated[list[str], Meta(min_length=1)] | None,
-        _is("the loads that it is played with; without it, all", ["one-caller"]),
+        _is("its loads, by name; default: all", ["one-caller"]),
     ] = None
 
     @property
@@ -169,7 +169,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
 class Measure(TomlTable, frozen=True, kw_only=True):
     """A client that only measures, at a low rate, beside load generators that make the load.
 
-    The cell has its response times. The load's other settings are the generators'.
+    The cell's response times are its own. The load's other settings are for the generators.
     """
 
     rate: Annotated[float, _is("operations per second, Poisson", 1000, gt=0, le=MAX_VALUE)] = 1000
@@ -183,8 +183,8 @@ _THINK = r"^(exp:)?N(ns|us|ms|s)$".replace("N", _NUMBER)
 class Load(TomlTable, frozen=True, kw_only=True):
     """When operations are sent, by how many callers, over how many connections.
 
-    A setting may be a list, such as `threads = [1, 4, 16]`: one load for each value, which is part
-    of its name (`NAME-4-threads`).
+    A setting may be a list, such as `threads = [1, 4, 16]`: one load for each value, with the value
+    in its name (`NAME-4-threads`).
     """
 
     name: Annotated[Name, _is("its name in tables", "one-caller")]
@@ -209,7 +209,7 @@ class Load(TomlTable, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         _is("open loop: operations per second, of all processes", 20_000),
     ] = None
-    hosts: Annotated[Positive | None, _is("with --hosts: how many make it; else all", 2)] = None
+    hosts: Annotated[Positive | None, _is("with --hosts: number of hosts; default: all", 2)] = None
     processes: Annotated[Positive, _is("worker processes", 2)] = 1
     threads: Annotated[Positive, _is("callers of each process", 16)] = 1
     connections: Annotated[
@@ -218,7 +218,7 @@ class Load(TomlTable, frozen=True, kw_only=True):
     depth: Annotated[Positive, _is("outstanding operations on each connection", 8)] = 1
     refill: Annotated[
         Literal["each", "all"],
-        _is("with a depth: begin the next when one has ended, or the next ones when all have"),
+        _is("with a depth: begin one operation when one has ended, or several when all have ended"),
     ] = "each"
     wire: Annotated[
         Literal["own", "text", "binary", "meta"],
@@ -261,9 +261,7 @@ class RoundsTiming(TomlTable, frozen=True, kw_only=True):
     ] = 15.0
     until: Annotated[
         Literal["settled", "fixed"],
-        _is(
-            "`settled`: stop at a look (6, 9, 12 sittings) when all is answered; `fixed`: play all"
-        ),
+        _is("`settled`: stop at a look (6, 9, 12 sittings) with all answers; `fixed`: play all"),
     ] = "settled"
     max_s: Annotated[Positive | None, _is("begin no sitting after these seconds", 180)] = None
 
@@ -282,11 +280,11 @@ class QuickGrid(TomlTable, frozen=True, kw_only=True):
     """The small grid of a suite, for `--quick`; it may have its own `timing` and `rounds`."""
 
     blocks: Annotated[Positive, _is("as above", 2)] = 2
-    clients: Annotated[list[str] | None, _is("the ones that remain")] = None
-    in_process: Annotated[list[str] | None, _is("the ones that remain")] = None
+    clients: Annotated[list[str] | None, _is("the clients that remain")] = None
+    in_process: Annotated[list[str] | None, _is("the caches that remain")] = None
     servers: Annotated[list[str] | None, _is("other servers")] = None
-    workloads: Annotated[list[str] | None, _is("the names that remain")] = None
-    loads: Annotated[list[str] | None, _is("the names that remain")] = None
+    workloads: Annotated[list[str] | None, _is("names of workloads that remain")] = None
+    loads: Annotated[list[str] | None, _is("names of loads that remain")] = None
     loads_of: Annotated[
         dict[str, list[str]], _is("a workload's name: fewer loads, for this workload only", {})
     ] = {}
@@ -322,7 +320,7 @@ class Experiment(TomlTable, frozen=True, kw_only=True):
         _is("rank the clients of each server, or the servers of each client"),
     ] = "clients"
     analysis: Annotated[str, _is("a text for the report: what the figures mean")] = ""
-    seed: Annotated[int, _is("of the order of trials and of the tapes", 1, ge=0, le=2**53)] = 1
+    seed: Annotated[int, _is("seed of the order of trials and of the tapes", 1, ge=0, le=2**53)] = 1
     blocks: Annotated[
         Positive, _is("repetitions of the whole grid; in rounds the most sittings", 12)
     ] = 5

@@ -6,7 +6,7 @@ from cachemark.model.plan import uses_rounds
 from cachemark.model.search_steps import parse_objective
 from cachemark.model.work_length import plays_to_an_end
 
-# An open loop waits for what is outstanding at the end of each slice.
+# An open loop waits for its outstanding operations at the end of each slice.
 _MIN_OPEN_SLICE_MS = 1000
 MAX_CLOSED_SLICE_MS = 500
 _AS_TRIALS = 'set design = "trials" (--set design=trials)'
@@ -88,7 +88,7 @@ def _check_replays(experiment: Experiment, where: str) -> None:
     if wanted != experiment.blocks:
         raise UsageError(
             f"{where}: until_valid = {wanted}, but blocks = {experiment.blocks}",
-            "leave out blocks: there are as many as trials that shall be valid",
+            "leave out blocks: until_valid sets their number",
         )
     if experiment.search:
         raise UsageError(f"{where}: a search repeats trials by itself", "leave out until_valid")
@@ -128,7 +128,7 @@ def _check_search(experiment: Experiment, where: str) -> None:
 
 
 def _check_measuring(experiment: Experiment, where: str) -> None:
-    """A load that others make needs a server of its own, and a window that ends by time."""
+    """A measuring client needs a server, and a window that ends by time."""
     beside = next((load for load in experiment.loads if load.measure is not None), None)
     if beside is None:
         return

@@ -34,7 +34,7 @@ def with_trace_defaults(workload: RawTable) -> RawTable:
 class Expanded(NamedTuple):
     """A document without lists of factors.
 
-    `tables`: for each of its workloads and loads, the number of the table that it was written in.
+    `tables`: for each of its workloads and loads, the number of its table in the original document.
     """
 
     document: RawTable
@@ -59,7 +59,7 @@ def expand_factors(document: RawTable, where: str) -> Expanded:
 def _expand(
     tables: list[object], key: str, where: str
 ) -> tuple[list[object], list[int], dict[str, list[str]]]:
-    """The tables, the number of each one's own, and the names of those that became several."""
+    """The tables, the number of each one's original, and the new names of each that had a list."""
     found: list[tuple[int, object]] = []
     names: dict[str, list[str]] = {}
     for number, table in enumerate(tables):
@@ -96,7 +96,7 @@ def _name(stem: str, factors: RawTable) -> str:
 
 
 def _renamed(workloads: object, names: dict[str, list[str]]) -> object:
-    """The workloads, with each name of a load that became several replaced by their names."""
+    """The workloads; the name of a load that had a list is replaced by the new names."""
     if not isinstance(workloads, list):
         return workloads
     tables: list[object] = []

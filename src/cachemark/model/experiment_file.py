@@ -51,7 +51,7 @@ def load(path: Path) -> Experiment:
 
 
 def _beside(workload: Workload, folder: Path) -> Workload:
-    """A trace that is not in the current folder may be beside the experiment's file."""
+    """The workload, whose trace may be in the current folder or beside the experiment's file."""
     if not workload.trace or Path(workload.trace).exists():
         return workload
     beside = folder / workload.trace
@@ -115,7 +115,7 @@ def _line_of(path: str, text: str) -> int | None:
 def read_toml(path: Path) -> str:
     """The text of a TOML file, within the limits. Raises UsageError.
 
-    No more of it is read than may be in it: a device may have no end.
+    Reads at most one character more than the limit: a device may have no end.
     """
     with refusing(f"{path}: cannot be read", decodes=True), path.open("rb") as file:
         text = file.read(4 * _MAX_CHARACTERS + 1).decode("utf-8")
@@ -124,7 +124,7 @@ def read_toml(path: Path) -> str:
 
 
 def check_toml(text: str, where: str) -> None:
-    """Refuse text that is too long, or has a key that is too deep. Raises UsageError."""
+    """Raise UsageError for text that is too long, or has a key of too many parts."""
     if len(text) > _MAX_CHARACTERS:
         raise UsageError(f"{where}: longer than {_MAX_CHARACTERS // 2**20} MiB")
     deep_key = _DEEP_KEY.search(text)

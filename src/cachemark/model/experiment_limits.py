@@ -6,7 +6,7 @@ from cachemark.model.experiment import Experiment, Load
 # A thousand clients in a hundred blocks. A trial takes a second or more, so it is a day's work.
 MAX_TRIALS = 100_000
 _MAX_PROCESSES = 1024
-# For one process: ports are 16 bits, and so are most limits of open files.
+# For one process: ports have 16 bits, and most limits of open files are similar.
 _MAX_THREADS = 65_535
 _MAX_CONNECTIONS = 65_535
 # For one trial: each operation has a buffer somewhere.
@@ -31,7 +31,7 @@ def _check_load(load: Load, where: str) -> None:
 
 
 def outstanding_ops(load: Load) -> int:
-    """How many operations of a load are outstanding at once, at most."""
+    """The most operations of a load that can be outstanding at once."""
     return load.processes * max(load.connections or 0, load.threads) * load.depth
 
 
@@ -41,7 +41,7 @@ def _check(where: str, what: str, number: int, most: int) -> None:
 
 
 def most_cells(experiment: Experiment) -> int:
-    """At least as many cells as the grid has: some loads may not be played with each workload."""
+    """An upper bound of the grid's cells: each workload may leave out some loads."""
     clients = len(experiment.clients) + bool(experiment.twice)
     pairs = clients * len(experiment.servers) + len(experiment.in_process)
     loads = [
@@ -52,7 +52,7 @@ def most_cells(experiment: Experiment) -> int:
 
 
 def check_size(experiment: Experiment) -> None:
-    """Refuse a plan that is too long to be made. Raises UsageError."""
+    """Raise UsageError for a plan of too many trials."""
     trials = most_cells(experiment) * experiment.blocks
     if trials > MAX_TRIALS:
         raise UsageError(

@@ -56,7 +56,7 @@ def table_of(names: Sequence[str]) -> type[TomlTable]:
 
 
 def known_settings(names: Sequence[str]) -> str:
-    """The settings beside one that does not exist."""
+    """A remedy for an unknown setting: the known settings of its table."""
     known = ", ".join(field.name for field in msgspec.structs.fields(table_of(names)))
     return f"known settings there: {known}"
 
@@ -72,7 +72,7 @@ def example_of(names: Sequence[str]) -> str:
 
 
 def in_words(reason: str) -> str:
-    """A reason of msgspec's without a regular expression."""
+    """msgspec's reason, without a regular expression."""
     return _PATTERN.sub("not a value of this setting", reason)
 
 
@@ -83,7 +83,7 @@ def schema_of(table: type[msgspec.Struct]) -> dict[str, dict[str, Any]]:
 
 
 def to_toml(value: object) -> str:
-    """A value as TOML has it, on one line."""
+    """A value in TOML, on one line."""
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {to_toml(each)}' for key, each in value.items())} }}"
     if isinstance(value, list):
@@ -92,7 +92,7 @@ def to_toml(value: object) -> str:
 
 
 def experiment_text(experiment: Experiment) -> str:
-    """The text of an experiment file, which is read as the same experiment."""
+    """The text of a file that has this experiment."""
     parts = [
         "# Every setting: docs/experiment.md. Play it: cachemark run FILE\n",
         _settings(experiment, _TABLES),
@@ -112,7 +112,7 @@ def experiment_text(experiment: Experiment) -> str:
 
 
 def _settings(table: TomlTable, tables: Sequence[str]) -> str:
-    """The lines of a table: what differs from its default, and what is often changed."""
+    """The lines of a table: settings that differ from their defaults or are often changed."""
     shapes, lines = schema_of(type(table)), list[str]()
     for field in msgspec.structs.fields(table):
         value = getattr(table, field.name)

@@ -2,9 +2,9 @@
 
 A factor is a setting that an experiment varies, such as the wire protocol; a level is one of its
 values. A benchmark that compares two levels must check that they differ: that "binary" sent binary
-requests, that values were compressed, that the local cache answered. Each function takes what was
-observed at the server and returns `proved`, `void` (the level did not take effect, so its results
-describe something else) or `unknown`.
+requests, that values were compressed, that the local cache answered. Each function takes
+observations at the server and returns `proved`, `void` (the level did not take effect, so its
+results describe something else) or `unknown`.
 """
 
 import re

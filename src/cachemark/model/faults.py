@@ -1,4 +1,4 @@
-"""The faults, read from faults.toml: what happens to the server, who makes it, and for how long."""
+"""The faults, read from faults.toml: what happens to the server, how, and for how long."""
 
 import re
 from collections.abc import Sequence
@@ -17,42 +17,42 @@ _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m)")
 _LONGEST_MS = 600_000
 FaultMillis = Annotated[int, Meta(ge=1)]
 ProxyFault = dict[str, str | bool | int | float]
-# The part that fails.
+# The component that fails.
 FaultGroup = Literal["server", "network", "replies", "callers", "TLS"]
-# Signed by no trusted authority, made for another host, or no longer valid.
+# The certificate has no trusted authority, is for another host, or is no longer valid.
 BadCertificate = Literal["untrusted", "other-host", "expired"]
 
 
 class _Maker(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
-    """The maker of a fault, and how it is made."""
+    """How to make a fault."""
 
 
 class Freeze(_Maker, frozen=True, tag="freeze"):
-    """The server's process is stopped, and continued."""
+    """Stop the server's process, then continue it."""
 
 
 class Restart(_Maker, frozen=True, tag="restart"):
-    """The server is killed; an empty one follows on the same port."""
+    """Kill the server, then start an empty one on the same port."""
 
 
 class MoveName(_Maker, frozen=True, tag="move-name"):
-    """The server is killed; then its name resolves to the address of another, empty one."""
+    """Kill the server; then its name resolves to the address of another, empty one."""
 
 
 class LoseOne(_Maker, frozen=True, tag="lose-one"):
-    """One of three servers is lost and comes back, with its data or without."""
+    """Lose one of three servers; it comes back, with or without its data."""
 
     keeps_data: bool
 
 
 class Impostor(_Maker, frozen=True, tag="impostor"):
-    """The server speaks TLS and is killed; another one with a bad certificate is in its place."""
+    """Kill a server with TLS, and start another one with a bad certificate in its place."""
 
     certificate: BadCertificate
 
 
 class Proxy(_Maker, frozen=True, tag="proxy"):
-    """A proxy between client and server makes it; `fault` is its command."""
+    """The proxy between client and server makes the fault; `fault` is its command."""
 
     fault: ProxyFault
 
@@ -96,22 +96,22 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def longest_ms(self) -> int:
-        """How long a client plays that does not recover."""
+        """The length of a window in ms if the client does not recover."""
         return self.before_ms + self.during_ms + max(self.after_ms, self.after_at_most_ms)
 
     @property
     def needs_cluster(self) -> bool:
-        """Whether only a client of several servers can be played."""
+        """Whether the fault needs a client of several servers."""
         return isinstance(self.make, LoseOne)
 
     @property
     def can_be_served(self) -> bool:
-        """Whether most calls in it need not fail."""
+        """Whether a client can serve most calls during the fault."""
         return self.serves or self.needs_cluster
 
     @property
     def needs_tls(self) -> bool:
-        """Whether only a client that speaks TLS can be played."""
+        """Whether the fault needs a client that speaks TLS."""
         return isinstance(self.make, Impostor)
 
 
@@ -127,7 +127,7 @@ def all_faults() -> dict[str, Fault]:
 
 
 def fault_named(name: str) -> Fault:
-    """The fault of a name: one of the file, or one with another duration, such as `frozen-30s`.
+    """The fault of a name: from the file, or with another duration, such as `frozen-30s`.
 
     Raises UsageError.
     """
@@ -143,7 +143,7 @@ def fault_named(name: str) -> Fault:
 def chosen_faults(names: Sequence[str], *, quick: bool, lasting: str = "") -> list[Fault]:
     """The faults that were named, or all, or the quick ones; in the order of the file.
 
-    With `lasting`, such as `30s`, each lasts so long. Raises UsageError.
+    With `lasting`, such as `30s`, each has this duration. Raises UsageError.
     """
     chosen = names or [fault.name for fault in all_faults().values() if fault.quick or not quick]
     if lasting:
@@ -156,7 +156,7 @@ def chosen_faults(names: Sequence[str], *, quick: bool, lasting: str = "") -> li
 
 
 def _lasting(base: str, duration: str) -> Fault:
-    """A fault, or one of a family of faults that differ in their duration, with another duration.
+    """The fault `base`, or a fault of the family `base`, with this duration.
 
     Raises UsageError.
     """
@@ -176,12 +176,12 @@ def _lasting(base: str, duration: str) -> Fault:
 
 
 def _family(fault: Fault) -> str:
-    """The name without its duration: `frozen` of `frozen-1s`, which lasts 1 s."""
+    """The name without its duration: `frozen` for `frozen-1s`, which lasts 1 s."""
     base, _, end = fault.name.rpartition("-")
     is_duration = _DURATION.fullmatch(end) and parse_ms(end, fault.name) == fault.during_ms
     return base if is_duration else fault.name
 
 
 def _words(during_ms: int) -> str:
-    """A duration as the texts about faults have it."""
+    """A duration as in the texts about faults."""
     return f"{during_ms / 1e3:g} s"

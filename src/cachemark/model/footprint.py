@@ -19,7 +19,7 @@ class Footprint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def growth_bytes(self) -> float | None:
-        """How much the resident memory grew since the server was empty; None if it did not grow."""
+        """Growth of the resident memory since the server was empty; None if it did not grow."""
         if self.rss_bytes is None or self.rss_empty_bytes is None:
             return None
         growth = self.rss_bytes - self.rss_empty_bytes

@@ -1,7 +1,7 @@
 """Text from others: names, versions and messages of clients, servers, workers and archives.
 
-`clean` makes a text harmless for the place where it goes. What is replaced stays readable: an
-escape character becomes the four characters `\\x1b`.
+`clean` makes a text harmless for its target. Replaced characters stay readable: an escape character
+becomes the four characters `\\x1b`.
 """
 
 import re
@@ -12,9 +12,9 @@ import msgspec
 # `plain` is right for terminals, HTML, SVG, plots and texts for other programs.
 Target = Literal["plain", "csv", "markdown"]
 
-# Control characters but line feed and tab, what XML forbids, halves of surrogate pairs, marks that
-# change the order in which a terminal shows text, and invisible characters, with which a
-# name looks like another. Writing systems and emoji need the joiners U+200C and U+200D.
+# Control characters except line feed and tab, characters that XML forbids, halves of surrogate
+# pairs, marks that change the order in which a terminal shows text, and invisible characters, which
+# make two names look alike. Writing systems and emoji need the joiners U+200C and U+200D.
 _ASTRAL_NONCHARACTERS = "".join(
     f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(1, 17)
 )
@@ -26,7 +26,7 @@ _UNSAFE = re.compile(
 _MAX_NAME = 100
 _LINE_END = re.compile("\r\n?")
 
-# A spreadsheet takes a cell that begins so for a formula. Some skip spaces before they look.
+# A spreadsheet reads a cell with such a beginning as a formula. Some skip leading spaces.
 _FORMULA = re.compile("\\s*[=+@|%\uff1d\uff0b\uff0d\uff20-]")
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?%?|[+-]?(?:inf|nan)"
@@ -40,7 +40,7 @@ _SCRIPT = re.compile(r"(?i)\b(javascript|vbscript)(\s*):")
 
 
 def clean(text: str, target: Target = "plain") -> str:
-    """The text, harmless in `target`. A harmless text comes back unchanged; so does a clean one."""
+    """The text, harmless in `target`. A text that is harmless or already clean stays unchanged."""
     plain = _UNSAFE.sub(_escaped, _LINE_END.sub("\n", text))
     if target == "csv":
         return f"'{plain}" if _FORMULA.match(plain) and not _NUMBER.fullmatch(plain) else plain
@@ -56,13 +56,13 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def in_a_sentence(text: str) -> str:
-    """A name or a version for a message of ours: on one line, and not long."""
+    """A name or a version for a message of cachemark: on one line, and not long."""
     line = clean(" ".join(text.split()))
     return line if len(line) <= _MAX_NAME else f"{line[:_MAX_NAME]}…"
 
 
 def json_escaped(text: str) -> str:
-    """JSON whose strings have escapes in place of unsafe characters. Their values stay."""
+    """The same JSON with unsafe characters as escapes: decoding gives the same values."""
     return _UNSAFE.sub(_json_escape, text)
 
 

@@ -27,7 +27,7 @@ _MAX_COUNT = 2**53
 
 
 class HistogramError(ValueError):
-    """The text is not a histogram of this protocol, or the histogram has no such figure."""
+    """The text is no histogram of this protocol, or the histogram cannot give this figure."""
 
 
 class Histogram:
@@ -63,7 +63,7 @@ class Histogram:
         return int(self.counts[bucket_index(value_ns) + 1 :].sum())
 
     def step_ns(self, percent: float) -> int:
-        """How exact a percentile is: the distance to the nearest other value, or its bucket.
+        """The precision of a percentile: the distance to the nearest other value, or its bucket.
 
         With a clock that ticks in whole µs this is 1 µs.
         """
@@ -113,12 +113,12 @@ def decode(blob: str) -> Histogram:
         raise HistogramError("a histogram must begin at 1 ns and have 3 significant digits")
     counts = np.ctypeslib.as_array(decoded.counts).astype(np.int64)
     if counts.min(initial=0) < 0 or counts.sum(dtype=np.float64) > _MAX_COUNT:
-        raise HistogramError("a histogram of more values than there can be")
+        raise HistogramError("a histogram with impossibly many values")
     return Histogram(counts)
 
 
 def _check_length(blob: str) -> None:
-    """Refuse what becomes too long when it is decompressed. Raises HistogramError."""
+    """Raise HistogramError for a text that is too long once it is decompressed."""
     if len(blob) > _MAX_ENCODED:
         raise HistogramError(f"a histogram of {len(blob)} characters")
     try:

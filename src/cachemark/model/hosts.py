@@ -22,8 +22,8 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 class CoordinatorPlace(TomlTable, frozen=True, kw_only=True):
     """Where `cachemark run --hosts` listens: the agents connect to this address.
 
-    `port` is one of TCP, for the agents, and of UDP, for their clocks. 0, any free port, is for
-    hosts that all start `here`.
+    `port` is the TCP port for the agents, and the UDP port for their clocks. 0, any free port,
+    needs hosts that all start `here`.
     """
 
     address: str
@@ -31,11 +31,11 @@ class CoordinatorPlace(TomlTable, frozen=True, kw_only=True):
 
 
 class Host(TomlTable, frozen=True, kw_only=True):
-    """A machine: what it is used for, and its IPv4 address, at which the other hosts reach it.
+    """A machine: its roles, and the IPv4 address at which the other hosts reach it.
 
-    `port` is the agent's own. `cpus` are those that servers and workers may use, such as `0-3`;
-    empty: all. `environment` is added to their environment. With `start = "here"` the coordinator
-    starts the agent on its own machine; otherwise somebody starts it there, with `cachemark agent`.
+    `port` is the agent's own. Servers and workers may use `cpus`, such as `0-3`; empty: all.
+    `environment` is added to their environment. With `start = "here"` the coordinator starts the
+    agent on its own machine; otherwise the user starts it there, with `cachemark agent`.
     """
 
     name: Name
@@ -79,7 +79,7 @@ class Hosts(TomlTable, frozen=True, kw_only=True):
 
     @property
     def generators(self) -> list[Host]:
-        """The hosts that make the load, where a client of its own measures."""
+        """The hosts that make the load beside a measuring client."""
         return self._with_role("load")
 
     def makers_of(self, load: Load) -> list[Host]:
@@ -92,9 +92,9 @@ class Hosts(TomlTable, frozen=True, kw_only=True):
 
 
 def left_after(hosts: Hosts, lost: Collection[str], load: Load) -> Hosts | None:
-    """The hosts that a run goes on with when it has lost some; None: it has to stop. Pure.
+    """The hosts with which a run continues after it has lost some; None: it must stop. Pure.
 
-    A closed loop has its connections on each host, so with fewer hosts it is another load.
+    A closed loop has connections on each host, so with fewer hosts it would be another load.
     """
     left = msgspec.structs.replace(
         hosts, hosts=[host for host in hosts.hosts if host.name not in lost]
@@ -107,7 +107,7 @@ def left_after(hosts: Hosts, lost: Collection[str], load: Load) -> Hosts | None:
 
 
 def check_hosts(hosts: Hosts) -> None:
-    """Refuse hosts on which nothing can be played. Pure. Raises UsageError."""
+    """Raise UsageError for hosts that cannot play anything. Pure."""
     for where, address in [
         ("coordinator", hosts.coordinator.address),
         *((f"host {host.name!r}", host.address) for host in hosts.hosts),
@@ -129,8 +129,8 @@ def check_hosts(hosts: Hosts) -> None:
         )
     if not hosts.tls and any(host.start == "there" for host in hosts.hosts):
         raise UsageError(
-            "an agent that is not started here needs certificates: whoever reaches one without "
-            "them, another user of its machine too, could run programs there",
+            "an agent that does not start here needs certificates: without them, every user who "
+            "can reach its port could run programs there",
             'write tls = "certs" and make them with `cachemark hosts certs FILE`',
         )
 

@@ -34,8 +34,8 @@ class JmhSettings(msgspec.Struct, frozen=True, kw_only=True):
     profilers: tuple[str, ...] = ()
 
 
-# memcached-java-clients-benchmark: its operations, data, threads and iterations. Later figures of
-# its author are of 128 threads. It waited for answers without a limit, or for seconds.
+# memcached-java-clients-benchmark: its operations, data, threads and iterations. Its author's later
+# figures have 128 threads. It waited for answers without a limit, or for seconds.
 ORIGINAL = JmhSettings(
     operations=("set-get", "mget"),
     wires=("text", "binary"),
@@ -80,7 +80,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JmhMeasurement(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark of a client: JMH's entries, the same decoded, and why there is none, if so."""
+    """A benchmark of a client: JMH's entries, raw and decoded, or why there are none."""
 
     client: str
     entries: list[Any]

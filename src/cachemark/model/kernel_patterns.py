@@ -1,6 +1,6 @@
-"""Lines of the kernel's log that report a problem, and what each means for a measurement.
+"""Lines of the kernel's log that report a problem, and the status of a check that finds one.
 
-The doctor searches the log since boot, each trial searches the log of its own window.
+The doctor searches the log since boot; each trial searches the log of its own window.
 """
 
 import re

@@ -38,7 +38,7 @@ ANY_WARNS = Limits(unit="times", warn=0)
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """A check's result. `info` is a fact without a status; `limits` says what was judged by."""
+    """A check's result. `info` is a fact without a status; `limits` says when it warns or fails."""
 
     name: str
     value: str

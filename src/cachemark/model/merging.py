@@ -12,7 +12,7 @@ from cachemark.model.protocol import Done, SliceDone
 from cachemark.model.protocol_results import Groups, HeapWork, Operation, Sections, Timeline
 
 N = TypeVar("N", int, float)
-# The one is compared with the other.
+# The verdict compares the two.
 _AGAIN, _SENT = "retransmits", "segments_sent"
 _SUMS = (
     "max_in_flight", "queued", "unsent", "reconnects", "renewed", "failed_connects", "cpu_user_ns",
@@ -56,7 +56,7 @@ def _sums(parts: Sequence[msgspec.Struct], names: Sequence[str]) -> dict[str, in
 def merge_slices(parts: list[SliceDone]) -> SliceDone:
     """Merge the workers' parts of a slice: counts are added; the time is the mean of all times.
 
-    A worker that had nothing to play has no time.
+    A worker without an operation adds no time.
     """
     played = [part for part in parts if part.ops + part.errors + part.lead_in_ops]
     count = max(1, len(played))
@@ -68,7 +68,7 @@ def merge_slices(parts: list[SliceDone]) -> SliceDone:
 
 
 def _merge_sections(parts: list[Sections | None]) -> Sections | None:
-    """Merge section by section; None unless all workers have equally many of equal length."""
+    """Merge section by section; None unless all workers have the same number and length."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or len({(p.length_ns, len(p.response)) for p in known}) != 1:
         return None
@@ -158,7 +158,7 @@ def _merge_blobs(blobs: list[str | None]) -> str | None:
 
 
 def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
-    """The worst of each figure over several hosts. None only if no host could read it."""
+    """The worst value of each figure over several hosts; None only if no host could read it."""
     names = {name for noise in hosts for name in noise.counters}
     steps = [noise.clock_step_ns for noise in hosts if noise.clock_step_ns is not None]
     logs = [noise.kernel_log for noise in hosts if noise.kernel_log is not None]
@@ -190,9 +190,9 @@ def _most_counted(name: str, hosts: Sequence[HostNoise]) -> int:
 
 
 def _worst_network(hosts: Sequence[HostNoise]) -> dict[str, int]:
-    """Both counters of the host that sent the largest part of its segments again.
+    """Both counters of the host that retransmitted the largest part of its segments.
 
-    A host of clients sends few segments, and the server's host many; so two hosts are not mixed.
+    They must be from one host: a client's host sends few segments, the server's host many.
     """
     known = [noise.counters for noise in hosts if {_AGAIN, _SENT} <= noise.counters.keys()]
     worst = max(known, key=lambda of: of[_AGAIN] / max(1, of[_SENT]), default={})

@@ -1,4 +1,4 @@
-"""How many reads miss with more or less memory, as the engine's `trace predict` prints it."""
+"""The share of reads that miss, by size of memory, as the engine's `trace predict` prints it."""
 
 from typing import Literal
 
@@ -17,10 +17,10 @@ class MissRatio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A size of memory, and the part of reads, and of bytes, that misses.
+    """A size of memory, and the share of reads, and of bytes, that misses.
 
-    Besides the hottest keys, `part` of them was followed; below `least_part` the figures are
-    unknown.
+    The engine followed the hottest keys and `part` of the others; below `least_part` the figures
+    are unknown.
     """
 
     memory_bytes: int
@@ -31,14 +31,14 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MissRatioCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy at all sizes, the smallest first."""
+    """The curve of a policy: points from the smallest memory to the largest."""
 
     policy: CachePolicy
     points: list[CurvePoint]
 
 
 class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How often the rule for fills applied, for the keys that were followed.
+    """How often the rule for fills applied to the keys that were followed.
 
     `gets_without_size` are the `unfilled_gets` that may have hit.
     """
@@ -52,7 +52,7 @@ class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """A prediction. `reads` were counted; `recorded_…` are the hits and misses in the trace."""
+    """A prediction from `reads` reads; `recorded_…` are the hits and misses in the trace."""
 
     requests: int
     reads: int
@@ -65,7 +65,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PredictedTrace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="trace"):
-    """A trace, and what was predicted from it. `warm_up` is the part that is not counted."""
+    """A trace, and the prediction from it. `warm_up` is the part that is not counted."""
 
     format: str
     origin: TraceOrigin
@@ -80,8 +80,8 @@ class PredictedTrace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"
 class PredictionCheck(msgspec.Struct, frozen=True, kw_only=True):
     """A size at which the trace was played against a real server.
 
-    `predicted` is for the trace as it was played: `speed` times as fast. `late_s` is how far the
-    last request was behind its time. `refused` writes did not fit.
+    `predicted` is for the trace as it was played: `speed` times as fast. `late_s` is the delay of
+    the last request. `refused` writes did not fit.
     """
 
     server: str
@@ -97,7 +97,7 @@ class PredictionCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckedTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """A prediction, and how far it was from real servers; without --check nothing was played."""
+    """A prediction, and its distance from real servers, if --check played the trace."""
 
     predicted: PredictedTrace
     checks: list[PredictionCheck]

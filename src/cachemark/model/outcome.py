@@ -45,7 +45,7 @@ class Trial(Record, frozen=True, kw_only=True):
 
 
 class ServerFacts(Record, frozen=True, kw_only=True):
-    """The server of a trial, as it ran.
+    """The facts of a trial's server.
 
     `members` are the servers of a cluster, or the server behind a proxy. `quirks` are names of
     protocol deviations that a client must handle (see servers/quirks.py). `round_trip_ns`, only of
@@ -75,7 +75,7 @@ class Binary(Record, frozen=True, kw_only=True):
 
 
 class ServerUse(Record, frozen=True, kw_only=True):
-    """CPU time and memory of the server in the window, from /proc; none of a remote server.
+    """CPU time and memory of the server in the window, from /proc; absent for a remote server.
 
     `rss_before_bytes` is the memory of the empty server, before the trial's first operation.
     """
@@ -90,10 +90,9 @@ class ServerUse(Record, frozen=True, kw_only=True):
 class Sample(Record, frozen=True, kw_only=True):
     """One sample of the measured window, taken about once a second.
 
-    `ops` is the number of operations that the workers had reported, the last report at
-    `ops_unix_ns`. The rate between two samples is Δ`ops` / Δ`ops_unix_ns`. `cpu_ns` and `stats` are
-    running totals, as in `server_use` and `stats_before`. Missing values are None, or absent from
-    `stats`.
+    `ops` is the number of operations that the workers had reported up to `ops_unix_ns`. The rate
+    between two samples is Δ`ops` / Δ`ops_unix_ns`. `cpu_ns` and `stats` are running totals, as in
+    `server_use` and `stats_before`. Missing values are None, or absent from `stats`.
     """
 
     unix_ns: int
@@ -125,11 +124,11 @@ class Finding(Record, frozen=True, kw_only=True):
 
 
 class Withheld(Record, frozen=True, kw_only=True):
-    """A percentile of an open loop's response time that something else may have moved too far.
+    """A percentile of an open loop's response time that a disturbance may have moved too far.
 
-    `kind` is the kind of operation, empty for all kinds together. `rule` is that of the finding
-    with the reason. Without the disturbance, the percentile `ns` could be lower by up to
-    `moved_ns`; `limit_ns` would be allowed.
+    `kind` is the kind of operation, empty for all kinds together. `rule` names the finding with the
+    reason. Without the disturbance, the percentile `ns` could be lower by up to `moved_ns`; more
+    than `limit_ns` is too much.
     """
 
     kind: str
@@ -141,7 +140,7 @@ class Withheld(Record, frozen=True, kw_only=True):
 
 
 class LagBound(Record, frozen=True, kw_only=True):
-    """How far the generator's own lag can have moved a percentile that is shown, at most."""
+    """An upper bound of the effect of the generator's own lag on a percentile that is shown."""
 
     kind: str
     percent: float
@@ -158,11 +157,11 @@ class Plateau(Record, frozen=True, kw_only=True):
 
 
 class Stationarity(Record, frozen=True, kw_only=True):
-    """Whether the window was stationary: its rate (1/s) if closed, else its response time (ns).
+    """Whether the window's rate (1/s, closed loop) or response time (ns, open loop) was stationary.
 
-    `source` says where the slices come from: the worker's timeline or the server's counters. From
-    the server's counters only the rise of an open loop's response time above its least reading is
-    known; its plateaus are such rises. `why` is set if the window was not judged. `warmup_end_ms`
+    `source` says where the slices come from: the worker's timeline or the server's counters. The
+    counters show only how far an open loop's response time rises above its lowest value: then the
+    plateaus are such rises. `why` is the reason if the window could not be judged. `warmup_end_ms`
     is when a window that began slower reached its last plateau. `trend_percent` is the change over
     the whole window along the Theil-Sen line.
     """
@@ -179,9 +178,9 @@ class Stationarity(Record, frozen=True, kw_only=True):
 
 
 class CommandCount(Record, frozen=True, kw_only=True):
-    """How many commands the server had executed `at_ns` after the window's start.
+    """The number of commands that the server had executed `at_ns` after the window's start.
 
-    `due` is how many operations of an open loop were due by then.
+    `due` is the number of an open loop's operations that were due by then.
     """
 
     at_ns: int
@@ -190,17 +189,17 @@ class CommandCount(Record, frozen=True, kw_only=True):
 
 
 class HostNoise(Record, frozen=True, kw_only=True):
-    """Disturbances of the measured window, read from /proc. None: could not be read.
+    """Disturbances of the measured window, read from /proc. None: not readable.
 
     `steal_percent` and `foreign_cpu_percent` (CPU time of processes outside the trial) are
     percentages of the CPU time of all `cpus`; the latter is unknown if a process of the trial ended
     in the window. `counters` are increases of the kernel's counters, named as in host/counters.py.
     `waited_percent` is the time that the trial's threads were runnable without a CPU, relative to
-    the time that they ran. A pause is the time that a thread slept longer than requested, if that
-    is more than 1 ms. `longest_halt_ns` is the longest part of a pause in which this process did
-    not wait for a CPU: so the machine was not only busy. `stopped_ns` is the time in which a worker
-    was seen stopped by a signal, or by a debugger. `kernel_log` has the matching lines of the
-    kernel's log, by the pattern names of kernel_patterns.py.
+    the time that they ran. A pause is the time by which a thread slept longer than requested, if
+    that is more than 1 ms. `longest_halt_ns` is the longest part of a pause in which this process
+    did not wait for a CPU, so that load cannot explain it. `stopped_ns`: a signal or a debugger had
+    stopped a worker for this time. `kernel_log` has the matching lines of the kernel's log, by the
+    pattern names of kernel_patterns.py.
     """
 
     cpus: int | None = None
@@ -222,10 +221,10 @@ class HostNoise(Record, frozen=True, kw_only=True):
 class Observed(Record, frozen=True, kw_only=True):
     """Observations of the workers from outside, while they played a window.
 
-    `wall_ns` is from the start that was asked for to the last answer: the window was not longer.
-    `lasted_ns` is a part of the window that is certain from when their progress came, and `cpu_ns`
-    the CPU time of their processes in this part, by the scheduler's account; None: none was seen.
-    `duration_ns` is the length that was asked for, of a window that ends by time alone.
+    `wall_ns`, from the requested start to the last answer, is an upper bound of the window.
+    `lasted_ns` is a lower bound, from the times of progress messages, and `cpu_ns` the CPU time of
+    their processes in this part, by the scheduler's account; None: unknown. `duration_ns` is the
+    requested length of a window that ends by time alone.
     """
 
     wall_ns: int
@@ -237,10 +236,10 @@ class Observed(Record, frozen=True, kw_only=True):
 class HostPart(Record, frozen=True, kw_only=True):
     """One host of a trial that was played over several.
 
-    `clock_offset_ns` is how far its clock was ahead of the coordinator's, wrong by at most
-    `clock_error_ns`; it moved by `clock_moved_ns` in the trial. `late_ns` is how long after the
-    planned start its workers were asked to play, `measure` what they did: None without workers.
-    `slices_ns`: in rounds, the sum of the lengths that they told of their slices.
+    Its clock was `clock_offset_ns` ahead of the coordinator's, with an error of at most
+    `clock_error_ns`, and moved by `clock_moved_ns` in the trial. Its workers got the request
+    `late_ns` after the planned start; `measure` is their result. Both are None without workers.
+    `slices_ns`: in rounds, the sum of the lengths that they reported for their slices.
     """
 
     name: str
@@ -258,9 +257,9 @@ class HostPart(Record, frozen=True, kw_only=True):
 
 
 class Generators(Record, frozen=True, kw_only=True):
-    """The load generators beside a measuring client; `measure` is the sum of what they did.
+    """The load generators beside a measuring client; `measure` is the sum of their results.
 
-    `tape` is theirs. `command` and `cpus` belong to one of them.
+    `tape` is their tape. `command` and `cpus` belong to one of them.
     """
 
     client: str
@@ -279,15 +278,15 @@ class _Format(Record, frozen=True, kw_only=True):
 class Outcome(Record, frozen=True, kw_only=True):
     """A trial and all of its results.
 
-    `measure_started_at` is when the measured window began; empty if it did not. `awake`: idle CPUs
-    were kept out of sleep states. `rounds`: the slices of a trial that was played in turns with
-    others; `measure` is then their sum. `hosts`: the hosts of a trial over several; `measure` is
-    their sum, `noise` the worst of the hosts, and they started at most `start_skew_ns` apart.
-    `generators`: others made the `load`; `measure` is then the measuring client's alone.
-    `web_cpu_ns`: the CPU time that the server of the run's own pages used while the trial, or its
-    sitting, was played; None without such pages. `server_loads`: each server of several, if all of
-    them report their commands; in turns, lead-ins are included. `slab_classes`: where items were
-    evicted, if the servers report them.
+    `measure_started_at` is when the measured window began; empty if it did not. `awake`: cachemark
+    kept idle CPUs out of sleep states. `rounds`: the slices of a trial that was played in turns
+    with others; `measure` is then their sum. `hosts`: the hosts of a trial over several; `measure`
+    is their sum, `noise` the worst of the hosts, and they started at most `start_skew_ns` apart.
+    `generators`: they made the `load`; `measure` is then the measuring client's result alone.
+    `web_cpu_ns`: the CPU time of the server of the run's own pages during the trial, or its
+    sitting; None without such pages. `server_loads`: each of several servers, if all of them report
+    their commands; in turns, lead-ins are included. `slab_classes`: size classes with evictions, if
+    the servers report them.
     """
 
     format: int = OUTCOME_FORMAT

@@ -1,4 +1,4 @@
-"""Outcomes of format 1, which cachemark 0.1.0 wrote: their fields by the names of today.
+"""Reads outcomes of format 1, which cachemark 0.1.0 wrote, with the field names of format 2.
 
 Format 2 came with version 2 of the worker protocol.
 """
@@ -12,7 +12,7 @@ _DONE = {
     "beyond": "overflow",
     "course": "timeline",
 }
-# Where renamed fields are: the path to their object, and their names, old and new.
+# Renamed fields: the path to their object, and their old and new names.
 _RENAMED: dict[tuple[str, ...], dict[str, str]] = {
     (): {"steadiness": "stationarity"},
     ("stationarity",): {"levels": "plateaus"},

@@ -104,9 +104,9 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The trials of a run in their order.
 
-    `sittings` is empty where trials are played one after the other. `cells` has the skipped ones,
-    too. Of a search, `experiment` and `trials` have the first steps only: which rates follow is
-    known when those have been played. `written` is the experiment as it was written.
+    `sittings` is empty if trials are played one after the other. `cells` includes the skipped ones.
+    In a search, `experiment` and `trials` have the first steps only, whose results decide which
+    rates follow. `written` is the experiment as its author wrote it.
     """
 
     written: Experiment
@@ -124,7 +124,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def typical_trials(self) -> int:
-        """About how many trials are played; of a plan without a search, exactly as many."""
+        """The number of trials: exact without a search, else an estimate."""
         return len(self.trials) * (TYPICAL_TRIALS if self.experiment.search else 1)
 
     @property
@@ -133,7 +133,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.trials) * trials_per_cell(self.experiment)
 
     def without(self, skipped: Sequence[Skipped]) -> "Plan":
-        """The plan without these cells alone: others take their places in blocks and sittings."""
+        """The plan without these cells; other cells take their places in blocks and sittings."""
         return self if list(skipped) == self.skipped else make_plan(self.written, skipped)
 
     def workload(self, cell: Cell) -> Workload:
@@ -148,8 +148,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def uses_rounds(experiment: Experiment) -> bool:
     """Whether an experiment's cells are played in turns, see `Experiment.design`.
 
-    A cell that is alone has no other to take turns with. A search plays trials, and so does a
-    measuring client beside a load.
+    A single cell has no other to take turns with. A search plays trials, and so does a measuring
+    client beside a load.
     """
     if experiment.search or any(load.measure for load in experiment.loads):
         return False
@@ -240,14 +240,14 @@ def _seed_of(experiment: Experiment, number: int) -> int:
 
 
 def trials_per_cell(experiment: Experiment) -> int:
-    """The most trials of a cell in a block; of replayed ones, on average over the blocks."""
+    """The most trials of a cell in a block; with replays, on average over the blocks."""
     if experiment.search:
         return MAX_SEARCHES * MAX_TRIALS
     return 1 if experiment.until_valid is None else MOST_TRIES
 
 
 def trial_count(experiment: Experiment) -> int:
-    """The number of trials in the plan, without the plan. Raises UsageError as `make_plan` does."""
+    """The number of trials, without making the plan. Raises UsageError as `make_plan` does."""
     check_size(experiment)
     grid = cells(experiment)
     if not uses_rounds(experiment):
@@ -268,12 +268,12 @@ def load_of(experiment: Experiment, cell: Cell) -> Load:
 
 
 def warmup_ms(workload: Workload, timing: Timing) -> int:
-    """How long to warm up at most: what the workload says comes before what the experiment says."""
+    """The longest warm-up in ms: the workload's, or else the experiment's."""
     return timing.warmup_ms if workload.warmup_ms is None else workload.warmup_ms
 
 
 def measuring_load(load: Load) -> Load:
-    """The load of the trial's own client: all, or a low rate where generators make the load."""
+    """The load of the trial's own client: `load`, or a low rate if generators make the load."""
     if load.measure is None:
         return load
     return Load(

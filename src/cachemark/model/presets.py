@@ -72,7 +72,7 @@ _Settings = TypeVar("_Settings", Workload, Keys, Values)
 
 
 def _with_preset(given: _Settings, preset: dict[str, Any]) -> _Settings:
-    """Take over the preset's settings, but only where `given` has the default value."""
+    """`given`, with the preset's settings wherever it has the default value."""
     defaults = defaults_of(type(given), preset)
     unset = {n: setting for n, setting in preset.items() if getattr(given, n) == defaults[n]}
     return msgspec.structs.replace(given, **unset)

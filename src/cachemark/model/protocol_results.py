@@ -49,7 +49,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     hits: Annotated[Count, _is("keys found (reads, touch, delete)")] = 0
     misses: Annotated[Count, _is("keys not found (a miss is an answer, not an error)")] = 0
     not_stored: Annotated[
-        Count, _is("`add`, `replace`, `append`, `prepend` or `cas` that stored nothing")
+        Count, _is("operations `add`, `replace`, `append`, `prepend` or `cas` that stored nothing")
     ] = 0
     wrong_values: Annotated[Count, _is("operations whose reply failed verification")] = 0
     errors: Annotated[
@@ -70,12 +70,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def succeeded(self) -> int:
-        """The `ok` operations that did what was asked: without those that stored nothing."""
+        """The `ok` operations, except the ones that stored nothing."""
         return self.ok - self.not_stored
 
     @property
     def found(self) -> int:
-        """The keys of hits. A `cas` that stored nothing has found its key, and is no hit."""
+        """The keys of hits, without each `cas` that found its key but stored nothing."""
         return max(0, self.hits - self.not_stored)
 
 

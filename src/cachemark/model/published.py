@@ -1,10 +1,10 @@
 """The figures that the suites' originals published, with the place of each figure in the old page.
 
 The data files are `suites/published/SUITE/*.toml`. A row quotes the lines of the page that its
-figures come from. `numbers` has the place of each figure: which number of the quote it is, counted
-from 1. A list's place is that of its first number, and the distance from one element to the next.
-A row without a quote, or without places, has its table's. `100,000` is one number, and so is
-`≈ 10⁻⁴`, which is what JMH writes for about 0.0001.
+figures come from. `numbers` has the place of each figure: the position of the number in the quote,
+from 1. A list's place is the place of its first number, and the distance between its elements. A
+row without a quote, or without places, has its table's. `100,000` is one number, and so is `≈
+10⁻⁴`, JMH's text for about 0.0001.
 """
 
 from importlib import resources
@@ -15,9 +15,9 @@ from cachemark.model import suites
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The figures of one cell, and the cell of the suite that repeats it; without a client, none.
+    """The figures of one cell, and the suite's cell that repeats it; no `client`: no cell does.
 
-    A row without figures is a cell of today that the original had no equal of. `runs_ms` and
+    A row without figures is a cell of the suite that the original did not have. `runs_ms` and
     `timeouts` have one element for each run. `bins` are a histogram: low, high, count.
     `percentiles` are pairs: percent and time.
     """
@@ -42,7 +42,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of a page. `figure` names the figure that is compared with the one of today.
+    """A table of a page. `figure` names the figure of the suite's run to compare it with.
 
     `section` is the page's title above the quoted lines, `heading` the first lines of its table.
     `average` has the averages that the page gives over all rows of a client.
@@ -63,7 +63,7 @@ class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the figures were published; `later` says that the original had them after its page."""
+    """Where the figures were published; `later`: the original had them later than its page."""
 
     title: str
     version: str
@@ -73,8 +73,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The page's notes on its machine, versions, defaults or limits, in its own words.
 
-    `quote` is the page's line, if it has more. Beside it stands what is so today: `now`, or what a
-    run says of `here` (report/originals/facts.py has the names).
+    `quote` is the page's line, if that is longer. Beside it, reports show the suite's own fact:
+    `now`, or the fact `here` of a run (report/originals/facts.py has the names).
     """
 
     what: str

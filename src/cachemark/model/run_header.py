@@ -11,7 +11,7 @@ _MAX_NAME = 80
 
 
 class HostsOfRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The hosts of a run over several: what each was used for, and its facts by name."""
+    """The hosts of a run over several: the roles of each, and its facts by name."""
 
     plan: Hosts
     facts: "dict[str, HostFacts]"
@@ -21,7 +21,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a run, written once, when the run is created.
 
     `host` is the machine that kept the results: the only one, unless there are `hosts`.
-    `name` is what its user calls it; empty: nothing.
+    `name` is the user's name for the run; empty without one.
     """
 
     format: int = RUN_FORMAT

@@ -18,16 +18,16 @@ from cachemark.model.units import NS
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _OBJECTIVE = re.compile(rf"p({_NUMBER})\s*<\s*({_NUMBER})\s?({'|'.join(NS)})")
 EXAMPLE = "p99<1ms"
-# A search plays a closed loop, about six rates, those that missed again, and both ends once more.
+# A search plays a closed loop, about six rates, missed rates again, and both ends once more.
 TYPICAL_TRIALS = 12
-# More than any search plays: each of its steps at most three times, and both ends twice more.
+# The most that a search plays: each of its steps at most three times, and both ends twice more.
 MAX_TRIALS = 32
-# The search with the threads of its load, and the one with more.
+# A search with the threads of its load, and a search with more.
 MAX_SEARCHES = 2
 
 
 def closed_step(load: Load) -> Load:
-    """The first step: the rate of a closed loop is more than an open loop can do."""
+    """The first step: a closed loop, whose rate no open loop can exceed."""
     return msgspec.structs.replace(load, name=f"{load.name}-closed", schedule="closed", rate=None)
 
 
@@ -42,14 +42,14 @@ def wider_load(load: Load, threads: int) -> Load:
 
 
 def besides_callers(load: Load) -> Load:
-    """A load without what gives it its number of connections: equal for loads that are alike."""
+    """A load without the settings of its connections: equal for loads that differ only in them."""
     return msgspec.structs.replace(
         load, name="load", connections=None, threads=1, processes=1, hosts=None
     )
 
 
 class Base(NamedTuple):
-    """The load that a step plays at its rate, and the same `written` in the experiment."""
+    """The load that a step plays at its rate, and the load as `written` in the experiment."""
 
     load: Load
     written: Load
@@ -67,14 +67,14 @@ def _base(written: Load, step: Load) -> Base | None:
 
 
 def closed_experiment(experiment: Experiment) -> Experiment:
-    """The experiment with the first step of each load in its place, where it is not there yet."""
+    """The experiment with each load replaced by its first step, unless it is one already."""
     return _with_loads(
         experiment, lambda load: [load if load.schedule == "closed" else closed_step(load)]
     )
 
 
 def played_experiment(experiment: Experiment, steps: Iterable[Load]) -> Experiment:
-    """The experiment with the steps that were played in the place of its loads."""
+    """The experiment with its loads replaced by the steps that were played."""
     by_rate = sorted(
         {step.name: step for step in steps}.values(), key=lambda step: step.rate or 0.0
     )
@@ -98,7 +98,7 @@ def _with_steps(workload: Workload, steps: dict[str, list[Load]]) -> Workload:
 
 
 class Objective(msgspec.Struct, frozen=True, kw_only=True):
-    """A percentile of the response time, and the time that it has to stay below."""
+    """A percentile of the response time, and its upper limit."""
 
     percent: float
     below_ns: int
@@ -110,7 +110,7 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_objective(text: str, place: str) -> Objective:
-    """Read an objective. Raises UsageError; `place` is where it was written."""
+    """Read an objective. Raises UsageError, which names `place`."""
     match = _OBJECTIVE.fullmatch(text.strip())
     percent = float(match[1]) if match else 0.0
     if match is None or not 0 < percent < 100:

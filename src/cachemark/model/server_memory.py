@@ -1,4 +1,4 @@
-"""The memory of servers: how much items take, and how much a hit ratio needs."""
+"""The memory of servers: for items, and for a hit ratio."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from cachemark.model.footprint import Footprint
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
     """A server filled with items of one size. `ended` says what ended the fill.
 
-    `reason` is why there are no figures; otherwise it is empty.
+    `reason` is why there are no figures, else empty.
     """
 
     server: str
@@ -25,9 +25,9 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
     """The memory that a server needs for items.
 
-    `held` says whether all items were stored in `memory_mib` without an eviction; otherwise the
-    figure is an estimate. `rss_bytes` is the server's resident memory then. In `too_small_mib` they
-    did not fit; None if no less memory was tried. `reason` is why there are no figures.
+    `held`: all items were stored in `memory_mib` without an eviction; otherwise the figure is an
+    estimate. `rss_bytes` is the full server's resident memory. The items did not fit into
+    `too_small_mib`; None if no smaller memory was tried. `reason` is why there are no figures.
     """
 
     server: str
@@ -42,7 +42,7 @@ class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HitRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """The hits of a server of some memory, among the counted fetches.
+    """The hits among the counted fetches, with a server of some memory.
 
     `settled`: before them, half of its items were replaced, no item was evicted any more, or the
     ratio was constant.
@@ -56,7 +56,7 @@ class HitRatio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryForHits(msgspec.Struct, frozen=True, kw_only=True):
-    """The least memory that reached a hit ratio, and the most that did not.
+    """The least memory that reached a hit ratio, and the most that missed it.
 
     `reached` and `missed` are None if no memory did so. `all_items_mib` is an estimate. `reason` is
     why there is no answer.

@@ -1,6 +1,6 @@
-"""Which cells are played in turns with each other: sets, and the sets that share a sitting. Pure.
+"""Groups cells that take turns into sets, and sets into sittings. Pure.
 
-A set is what one Williams square balances: at most MAX_SET cells. A sitting holds whole sets of one
+One Williams square balances one set: at most MAX_SET cells. A sitting holds whole sets of one
 workload and load, with all of their processes alive at the same time.
 """
 
@@ -47,7 +47,7 @@ def _sets(table: list[Cell], reference: str) -> Sets:
 def _overlapping(group: list[Cell], reference: str) -> Sets:
     """Cut a group into sets of about equal size that share their first cells.
 
-    Two settings or versions of one client stay together: they are compared first of all.
+    Two settings or versions of one client stay together: users compare these first of all.
     """
     if len(group) <= MAX_SET:
         return [group]
@@ -68,11 +68,11 @@ def _overlapping(group: list[Cell], reference: str) -> Sets:
 
 
 def references_of(group: Sequence[Cell], reference: str) -> list[Cell]:
-    """The two cells that all sets of a group share: that of `reference`, or else the first, first.
+    """The two cells that all sets of a group share; the first is `reference`, or else the first.
 
-    With two, what one of them does differently in a sitting counts half, and nothing is lost if one
-    of them fails. The second is a client that starts quickly and is steady from its first slice:
-    one of a compiled language, if there is one.
+    With two, a disturbance of one counts half, and either can replace the other if it fails. The
+    second is a client that starts quickly and is steady from its first slice: of a compiled
+    language, if possible.
     """
     first = next((cell for cell in group if cell.client == reference), group[0])
     others = [

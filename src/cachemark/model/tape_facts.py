@@ -10,11 +10,11 @@ Dependence = Literal["never", "covered", "open"]
 class KeyReuse(msgspec.Struct, frozen=True, kw_only=True):
     """How the operations of a tape use the same keys.
 
-    `used_keys` is how many keys they use. `fills`: reads store what they do not find. `kept` is how
-    hits depend on earlier operations if the server keeps what is stored, `lost` if it may evict
+    `used_keys` is the number of keys. `fills`: reads store the values that they do not find. `kept`
+    says how hits depend on earlier operations if the server keeps all items, `lost` if it may evict
     items or they expire. `never`: they do not. `covered`: they do, and a longer tape would use
-    practically the same keys. `open`: it would use more keys, so that a repeated tape hits more
-    often than new operations would.
+    practically the same keys. `open`: a longer tape would use more keys, so that a repeated tape
+    hits more often than new operations would.
     """
 
     used_keys: int
@@ -26,9 +26,9 @@ class KeyReuse(msgspec.Struct, frozen=True, kw_only=True):
 class TraceFacts(msgspec.Struct, frozen=True, kw_only=True):
     """How a tape differs from the trace that it was made from.
 
-    `left_out` are operations by the reason, `other_lines` lines about something else by what they
-    are. `unfilled` is how many gets do not fill the cache, as no line says how large their value
-    is. `whole_seconds`: the arrivals within each second were drawn.
+    `left_out` are operations by reason, `other_lines` are lines without an operation, by type.
+    `unfilled` is the number of gets that do not fill the cache, since no line has the size of their
+    value. `whole_seconds`: the arrivals within each second are random.
     """
 
     format: str

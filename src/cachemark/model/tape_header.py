@@ -40,7 +40,7 @@ class TapeHeader(NamedTuple):
 
 
 def read_header(path: Path) -> TapeHeader:
-    """Read a tape's header. Raises ValueError for a file that is no tape of this version."""
+    """Read a tape's header. Raises ValueError if the file is no tape of this version."""
     with path.open("rb") as file:
         data = file.read(_LAYOUT.size)
     if len(data) < _LAYOUT.size:
@@ -63,6 +63,6 @@ class Schedule:
         )
 
     def due(self, at_ns: int) -> int:
-        """How many operations were due by `at_ns` after the window's start."""
+        """The number of operations that were due by `at_ns` after the window's start."""
         passes, within = divmod(max(0, at_ns), self._period_ns)
         return passes * self._ops + int(np.searchsorted(self._times, within, side="right"))

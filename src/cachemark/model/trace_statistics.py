@@ -4,7 +4,7 @@ import msgspec
 
 
 class TraceOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the records come from. `sampled`: the file has one key of this number."""
+    """Where the records come from. `sampled`: the file has one of this number of keys."""
 
     source: str
     keys: str
@@ -14,8 +14,8 @@ class TraceOrigin(msgspec.Struct, frozen=True, kw_only=True):
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a file by name, and the omissions by reason.
 
-    `records` are in it. `operations` were read, before keys were sampled. `server` is how much the
-    server's own counters grew meanwhile; it is empty if that is not known.
+    It has `records`, from `operations` before the sampling of keys. `server` is the increase of the
+    server's own counters meanwhile; empty if unknown.
     """
 
     records: int = 0
@@ -27,7 +27,7 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SizeDistribution(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes in bytes, or other whole numbers. `quantiles`: a part, and what it has at most."""
+    """Sizes in bytes, or other whole numbers. `quantiles`: a part, and its largest size."""
 
     count: int
     mean: float
@@ -35,12 +35,12 @@ class SizeDistribution(msgspec.Struct, frozen=True, kw_only=True):
     quantiles: list[tuple[float, int]]
 
     def at(self, part: float) -> int:
-        """The size that so large a part has at most; `part` is one of the quantiles'."""
+        """The largest size of a part, which is one of the quantiles' parts."""
         return next(size for of, size in self.quantiles if of == part)
 
 
 class Reads(msgspec.Struct, frozen=True, kw_only=True):
-    """Reads by what came of them; `unknown` if the trace does not say."""
+    """Reads by their result; `unknown` if the trace does not say."""
 
     hits: int
     misses: int
@@ -48,7 +48,7 @@ class Reads(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hit_ratio(self) -> float | None:
-        """Hits of all reads of which it is known; None if there are none."""
+        """The hits' share of all reads with a known result; None if there are none."""
         known = self.hits + self.misses
         return self.hits / known if known else None
 
@@ -79,7 +79,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 class Popularity(msgspec.Struct, frozen=True, kw_only=True):
     """A Zipf law for the keys with at least `least_count` requests.
 
-    `error` is the exponent's standard error, `distance` that of Kolmogorov and Smirnov.
+    `error` is the exponent's standard error, `distance` the Kolmogorov–Smirnov distance.
     """
 
     exponent: float
@@ -90,14 +90,14 @@ class Popularity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankShare(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of all requests that the key of a rank has."""
+    """The share of all requests for the key of a rank."""
 
     rank: float
     share: float
 
 
 class KeyStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """Keys: `sampled` is the part that was followed. `most_live_…` is at the fullest moment."""
+    """Keys: `sampled` is the part that was followed. `most_live_…` are the largest values."""
 
     sampled: float
     keys: Estimate
@@ -178,7 +178,7 @@ class ShownTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrittenTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace that was written. `lines` were read, `bytes` is the size of the file."""
+    """A trace that was written from `lines`; `bytes` is the size of the file."""
 
     format: str
     origin: TraceOrigin
@@ -199,7 +199,7 @@ class ToldSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToldTrace(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="told"):
-    """The lines and tables of a terminal, and the figures for those who asked for JSON."""
+    """The lines and tables for a terminal, and the figures for --json."""
 
     about: str
     title: str

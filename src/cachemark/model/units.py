@@ -1,7 +1,7 @@
 """Numbers with units, as people type them: `5M` is a count, `64k` a size in bytes, `10s` a time.
 
-The grammar is that of the engine (`options/units.rs`): decimal factors for counts, binary factors
-for bytes. `tests/model/test_units.py` compares the two.
+The engine (`options/units.rs`) has the same grammar: decimal factors for counts, binary factors for
+bytes. `tests/model/test_units.py` compares the two.
 """
 
 import datetime
@@ -14,7 +14,7 @@ _COUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s?([kKmMgG])?")
 _SIZE = re.compile(r"([0-9]{1,30})(?:([kKmMgG])(?:[iI]?[bB])?)?")
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3}
 _MOST = 2**53
-# How many ns the units of a time have.
+# The units of a time, in ns.
 NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _TIME = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s?({'|'.join(NS)})")
 MIB = 2**20

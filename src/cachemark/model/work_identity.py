@@ -1,4 +1,4 @@
-"""When are two cells of different runs the same work? If their settings are equal, not their names.
+"""Two cells of different runs are the same work if their settings are equal, not their names.
 
 The author of an experiment chooses the names of its workloads, so `mixed` may mean something else
 in another run. Settings with their default value are left out. So a new setting in a later version
@@ -56,7 +56,7 @@ def _flat(place: str, value: msgspec.Struct) -> dict[str, str]:
             continue
         if isinstance(own, msgspec.Struct):
             if default_of(field) is None:
-                # A table that is there, even if all its settings are defaults.
+                # The table's presence changes the work, even if all its settings are defaults.
                 settings[name] = "{}"
             settings |= _flat(name, own)
         elif own != default_of(field):

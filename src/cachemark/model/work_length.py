@@ -1,10 +1,10 @@
-"""How long a workload is: its end, and the same work made longer or shorter. Pure."""
+"""The length of a workload: its end, and the same work made longer or shorter. Pure."""
 
 import msgspec
 
 from cachemark.model.experiment import Load, Timing, Workload
 
-# On the tape of a fill, or of one that is played a number of times, if the workload has no number.
+# The default of `records` for a fill, and for a tape that is played `passes` times.
 _RECORDS = 100_000
 # The most operations of one caller with the fastest client and small values.
 _MOST_OPS_PER_S = 250_000
@@ -22,12 +22,12 @@ def plays_to_an_end(workload: Workload) -> bool:
 
 
 def records_of(workload: Workload) -> int:
-    """The operations on the tape of a workload that plays all of it, or until a server is full."""
+    """The operations on the tape of a fill, or of a workload that plays all of its tape."""
     return workload.records or _RECORDS
 
 
 def chooses_records(workload: Workload) -> bool:
-    """Whether the engine chooses how long the tape is, by what a window plays of it."""
+    """Whether the engine chooses the tape's length, for the operations of a window."""
     return workload.records is workload.passes is workload.fill_percent is None
 
 
@@ -39,7 +39,7 @@ def begins_cold(workload: Workload) -> bool:
 
 
 def window_ops(workload: Workload, load: Load, timing: Timing) -> int:
-    """How many operations the fastest client may play in a window."""
+    """The most operations that the fastest client plays in a window."""
     if workload.ops is not None:
         return workload.ops
     callers = load.processes * load.threads
@@ -49,8 +49,8 @@ def window_ops(workload: Workload, load: Load, timing: Timing) -> int:
 def scaled(workload: Workload, factor: float) -> Workload:
     """A workload that ends by itself, this many times as long; any other workload as it is.
 
-    A fill gets a longer tape with more keys: it still ends when the server is full enough. So do
-    phases: part of their tape would have all of the first kind and not the last.
+    A fill gets a longer tape with more keys: it still ends when the server is full enough. Phases
+    also get another tape: a part of theirs would lack the last kind of operation.
     """
 
     def times(count: int) -> int:
@@ -70,7 +70,7 @@ def scaled(workload: Workload, factor: float) -> Workload:
 
 
 def ending_after(workload: Workload, ops: int) -> Workload:
-    """This number of operations, and as many on the tape if it is played once; not of a fill."""
+    """The workload with this number of operations, also on a tape that is played once; no fill."""
     if workload.fill_percent is not None:
         return workload
     once = workload.ops is not None and workload.records == workload.ops
@@ -91,6 +91,6 @@ def max_keys_per_command(workload: Workload) -> int:
 
 
 def keys_in_range(step: str) -> int | None:
-    """How many keys a step of a sequence names as a range: 6 for `mget@0-5`; None without one."""
+    """The number of keys in the range of a sequence's step: 6 for `mget@0-5`; None without one."""
     first, dash, last = step.partition("@")[2].partition("-")
     return int(last) - int(first) + 1 if dash else None

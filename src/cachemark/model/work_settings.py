@@ -53,7 +53,7 @@ def read_options(engine: str, words: Sequence[str]) -> WorkSettings:
 
 
 def decode_settings(text: bytes | msgspec.Raw) -> WorkSettings:
-    """Read settings that the engine printed. A mix is a list of pairs there: its order counts."""
+    """Read settings that the engine printed, where a mix is a list of pairs, since order counts."""
     settings = msgspec.json.decode(text, type=WorkSettings)
     if "mix" not in settings.workload:
         return settings
@@ -66,7 +66,7 @@ def with_settings(
 ) -> Workload:
     """The workload with the typed settings. A typed trace or preset replaces its work.
 
-    A warm-up would fill a cache that begins cold: there is none unless one is typed.
+    A warm-up would fill a cache that begins cold: such a workload has none unless typed.
     """
     if not typed.changes_work:
         return workload
@@ -110,7 +110,7 @@ def typed_name(name: str, typed: WorkSettings) -> str:
 
 
 def _short(count: int) -> str:
-    """Such as 100k or 5M, where that is exact."""
+    """Such as 100k or 5M, if that is exact."""
     for factor, suffix in ((10**6, "M"), (10**3, "k")):
         if count % factor == 0:
             return f"{count // factor}{suffix}"

@@ -1,4 +1,4 @@
-"""The application: routes, and what becomes of errors."""
+"""The application: routes, and the pages of errors."""
 
 from importlib import resources
 from pathlib import Path

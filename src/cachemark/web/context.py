@@ -12,23 +12,23 @@ from cachemark.web.player import RunPlayer
 from cachemark.web.settings import WebSettings
 from cachemark.web.stored import ReportCache
 
-# Older runs may have been resumed, but seldom are.
+# Only these latest runs are checked for a process: users seldom resume older ones.
 _LATEST = 5
 
 
 class Context:
-    """The settings, the reports that were made, and who is busy with the machine.
+    """The settings, the finished reports, and the lock of the machine.
 
-    `cpus`: for the server; empty: any.
+    `cpus`: the server's; empty: any.
     """
 
     def __init__(self, settings: WebSettings) -> None:
         self.settings = settings
         self.reports = ReportCache()
         self.feeds = Feeds()
-        # Set when the server is about to end: streams end then, too.
+        # Set when the server is about to end, so that streams end too.
         self.closing = threading.Event()
-        # Held while a run is played, the doctor measures the machine, or an archive is imported.
+        # Held during a run, a measurement of the doctor, or an import.
         self.busy = threading.Lock()
         measured, self.cpus = beside(cores(usable_cpus()))
         self.player = RunPlayer(settings.root, measured, self.busy.release)
@@ -36,10 +36,10 @@ class Context:
     def take(self, *, within_s: float = 0) -> None:
         """Take the machine, so that nothing disturbs a measurement. Raises HTTPException.
 
-        Whoever takes it releases `busy` at the end.
+        The caller releases `busy` at the end.
         """
         if not self.busy.acquire(timeout=within_s):
-            raise HTTPException(409, "a run, the doctor or an import is at work: wait for its end")
+            raise HTTPException(409, "a run, the doctor or an import is running: wait for its end")
         going_on = self._going_on()
         if going_on:
             self.busy.release()

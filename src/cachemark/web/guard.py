@@ -1,7 +1,7 @@
-"""Which requests are served: the host that they name, where they come from, who sends them.
+"""Decides which requests to serve: by the host that they name, their origin, and their sender.
 
 The decisions are pure functions of a request's headers. The middleware carries them out, and adds
-the headers that restrict what a page may load.
+headers that restrict the loads of a page.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from cachemark.web.layout import problem_page
 from cachemark.web.settings import WebSettings
 
 COOKIE = "cachemark"
-# How long the body of a request may take: of anybody, and of who has shown the token.
+# Time limits for the body of a request: without the token, and with it.
 _OPEN_BODY_S = 10.0
 _BODY_S = 600.0
 SAFE_METHODS = ("GET", "HEAD")
-# Without a session, these are served too: they show how to get one.
+# Pages for visitors without a session: they show how to get one.
 _OPEN_PATHS = ("/login", "/favicon.ico")
 _OPEN_FOLDER = "/assets/"
 _HEADERS = {
@@ -38,7 +38,7 @@ _HEADERS = {
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # With `no-referrer` a browser would not tell the origin of a form either.
+    # With `no-referrer` a browser would not send the origin of a form either.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -81,7 +81,7 @@ def refusal(
 
 
 def is_open(path: str) -> bool:
-    """Whether a page is served without a session."""
+    """Whether a page needs no session."""
     return path in _OPEN_PATHS or path.startswith(_OPEN_FOLDER)
 
 
@@ -97,12 +97,12 @@ def has_session(headers: Mapping[str, str], settings: WebSettings) -> bool:
 
 
 def same(given: str, secret: str) -> bool:
-    """Whether a text is the secret, in a time that does not depend on where they differ."""
+    """Whether a text is the secret; takes the same time wherever they differ."""
     return secrets.compare_digest(given.encode(), secret.encode())
 
 
 def _is_own_host(host: str, names: frozenset[str]) -> bool:
-    """Whether a Host header names this server. An address in figures cannot be rebound."""
+    """Whether a Host header names this server. DNS rebinding needs a name, not an IP address."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -115,7 +115,7 @@ def _is_own_host(host: str, names: frozenset[str]) -> bool:
 
 
 class Guard:
-    """Middleware that serves what may be served, with the headers of a strict server."""
+    """Middleware that refuses or serves each request, with a strict server's headers."""
 
     def __init__(self, app: ASGIApp, settings: WebSettings) -> None:
         self._app, self._settings = app, settings
@@ -145,7 +145,7 @@ class Guard:
 
 
 def _within(limit_s: float, receive: Receive) -> Receive:
-    """The same, for as long as a body may take. What comes behind it may take any time."""
+    """The same, with a time limit for the body; messages after it may take any time."""
     until_s = time.monotonic() + limit_s
     whole = False
 
@@ -168,7 +168,7 @@ _CSRF_HEADER = "x-cachemark-csrf"
 
 
 async def form_of(request: Request, settings: WebSettings) -> dict[str, str]:
-    """The fields of a form of our own pages. Raises HTTPException for any other."""
+    """The fields of a form from our own pages. Raises HTTPException for any other."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -183,10 +183,10 @@ async def form_of(request: Request, settings: WebSettings) -> dict[str, str]:
 
 
 def check_csrf_header(request: Request, settings: WebSettings) -> None:
-    """Check a request of a script of our own pages. Raises HTTPException for any other."""
+    """Check that our own pages' script sent a request. Raises HTTPException otherwise."""
     _check_csrf(request.headers.get(_CSRF_HEADER, ""), settings)
 
 
 def _check_csrf(given: str, settings: WebSettings) -> None:
     if not same(given, settings.csrf):
-        raise HTTPException(403, "the form is of another page, or of a server that has ended")
+        raise HTTPException(403, "the form is from another page, or from an earlier server")

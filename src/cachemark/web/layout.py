@@ -1,4 +1,4 @@
-"""Templates → pages. Every text that is not our own is made harmless and escaped."""
+"""Templates → pages. Makes every text from outside harmless, and escapes it."""
 
 from functools import cache
 from http import HTTPStatus
@@ -41,6 +41,6 @@ def page(settings: WebSettings, name: str, status: int = 200, **values: object) 
 
 
 def problem_page(settings: WebSettings, status: int, text: str, remedy: str = "") -> HTMLResponse:
-    """A page that says why there is no other."""
+    """A page with an error and its remedy."""
     title = HTTPStatus(status).phrase
     return page(settings, "problem", status, title=title, text=text, remedy=remedy)

@@ -1,8 +1,8 @@
-"""The run that was started from a page: a child process, one at a time.
+"""Plays the runs that pages start: child processes, one at a time.
 
-Requests ask for it in threads of the server, which have the lowest priority. `play` starts and
-stops it in the main thread, from which it gets the normal priority. The main thread also lives as
-long as the server: Linux kills such a child when the thread that started it ends.
+Requests ask for a run in threads of the server, which have the lowest priority. `play` starts and
+stops it in the main thread, from which it inherits the normal priority. Linux kills such a child
+when the thread that started it ends; the main thread lives as long as the server.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from cachemark.web.verbs import error_of, verb_command
 
 # A run ends its servers and workers before it ends itself.
 _GRACE_S = 30.0
-# Until a run is known by its name: its tapes are written first.
+# The time until a run has its name: it writes its tapes first.
 _MAX_START_S = 600.0
 _LOOK_S = 0.2
 _MANY_BYTES = 65536
@@ -36,7 +36,7 @@ _MANY_BYTES = 65536
 class CommandedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run to play: the options of `cachemark run`.
 
-    `toml` is the text of an experiment, or empty. `run` is the run that goes on; empty: a new one.
+    `toml` is the text of an experiment, or empty. `run` is the run to resume; empty: a new one.
     """
 
     options: list[str]
@@ -72,19 +72,19 @@ class RunPlayer:
 
     @property
     def run(self) -> str:
-        """The name of the run that is being played; empty if there is none."""
+        """The name of the current run; empty without one."""
         return self._playing.run if self._playing else ""
 
     @property
     def ends_within_s(self) -> float:
-        """How long it takes at most until nothing is played; 0 if no run is being stopped."""
+        """The longest time until a stopped run has ended; 0 if no run was stopped."""
         playing = self._playing
         return _GRACE_S if playing is not None and playing.stop_wanted else 0
 
     def start(self, job: CommandedRun) -> str:
-        """Start a job, and wait until its run can be shown: the run's name. Raises UsageError.
+        """Start a job, and wait until a page can show its run: the run's name. Raises UsageError.
 
-        The machine must have been taken for it.
+        The caller must have taken the machine for it.
         """
         known = frozenset() if job.run else frozenset(run_names(self._root))
         playing = _Playing(job)
@@ -111,7 +111,7 @@ class RunPlayer:
         raise UsageError("the run has not begun yet", "look at the list of runs in a minute")
 
     def stop(self, run: str) -> None:
-        """Interrupt the run as Ctrl-C does. Raises UsageError if it is not played here."""
+        """Interrupt the run as Ctrl-C does. Raises UsageError if this player does not play it."""
         playing = self._playing
         if playing is None or playing.run != run:
             raise UsageError(
@@ -122,7 +122,7 @@ class RunPlayer:
         self._notify()
 
     def play(self) -> None:
-        """Play what is asked for, until the player is closed. For the main thread."""
+        """Play each job, until the player is closed. For the main thread."""
         while not self._closing:
             _wait_for(self._wake)
             self._awake()
@@ -131,13 +131,13 @@ class RunPlayer:
                     self._play(self._asked.get_nowait())
 
     def close(self) -> None:
-        """Let `play` end, and whoever waits for a run that will not be started."""
+        """Let `play` end, and refuse all waiting jobs."""
         self._closing = True
         self._notify()
         self._refuse_waiting()
 
     def _refuse_waiting(self) -> None:
-        # `close` and a late `start` may both be here: each job is taken by one of them.
+        # `close` and a late `start` may both be here: only one of them takes each job.
         with contextlib.suppress(queue.Empty):
             while True:
                 self._finish(self._asked.get_nowait())
@@ -147,7 +147,7 @@ class RunPlayer:
             os.write(self._waker, b"!")
 
     def _awake(self) -> None:
-        """Take what woke this thread: the next one wakes it again."""
+        """Empty the pipe that woke this thread, so that the next byte wakes it again."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake, _MANY_BYTES)
 
@@ -163,8 +163,8 @@ class RunPlayer:
                     playing.identity = child.pid, process_start(child.pid)
                     self._watch(child, playing)
                 finally:
-                    # SIGTERM ends a run as Ctrl-C does. SIGINT does not, if the server itself was
-                    # started in the background of a script: children inherit that it is ignored.
+                    # SIGTERM ends a run as Ctrl-C does. SIGINT may not: in the background of a
+                    # script, the server ignores it, and children inherit this.
                     child.stop(_GRACE_S)
                     playing.error = error_of(child.log_tail(), child.popen.returncode)
         except OSError as error:
@@ -178,7 +178,7 @@ class RunPlayer:
         playing.ended.set()
 
     def _watch(self, child: process.Child, playing: _Playing) -> None:
-        """Wait until the child has ended, or is to end."""
+        """Wait until the child has ended, or must end."""
         with child.end() as ended:
             while not playing.stop_wanted and not self._closing:
                 if ended in _wait_for(ended, self._wake):
@@ -198,7 +198,7 @@ def _command(job: CommandedRun, folder: Path, root: Path) -> list[str]:
 
 
 def write_experiment(toml: str, folder: Path) -> list[str]:
-    """Write the experiment that was typed: its file, as an argument; nothing if there is none."""
+    """Write the typed experiment to a file; the file as an argument, or no argument."""
     if not toml:
         return []
     path = folder / "experiment.toml"
@@ -207,6 +207,6 @@ def write_experiment(toml: str, folder: Path) -> list[str]:
 
 
 def _began(reader: EventReader, identity: tuple[int, str]) -> bool:
-    """Whether a process has begun the run whose events are read."""
+    """Whether a process has begun the run of these events."""
     starts = [line.event for line in reader.new_lines() if isinstance(line.event, Started)]
     return any((one.pid, one.process_start) == identity for one in starts)

@@ -24,18 +24,18 @@ from cachemark.web.app import make_app
 from cachemark.web.context import Context
 from cachemark.web.settings import WebSettings
 
-# How long the head of a request may take, and a connection without a request may stay.
+# Time limit for the head of a request, and for a connection without a request.
 HEAD_S = 10.0
-# A browser keeps six connections to a server. More of one address may be visitors behind one. All
-# addresses together leave room for requests below the server's limit.
+# A browser keeps six connections to a server; several visitors may share an address. All addresses
+# together leave room for requests below the server's limit.
 WAITING_OF_AN_ADDRESS, WAITING = 32, 96
 
 
 class LimitedProtocol(H11Protocol):
     """HTTP of one connection, whose peer has a limited time for the head of each request.
 
-    Of one address, and of all, a number of connections may wait for a request. One more ends the
-    one that has waited longest: so silent peers keep no visitor out.
+    The number of waiting connections is limited, for each address and in all. One more ends the
+    connection that has waited longest, so that silent peers keep no visitor out.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -47,7 +47,7 @@ class LimitedProtocol(H11Protocol):
         own = [it for it in waiting if it.address == self.address]
         for oldest in {*waiting[:-WAITING], *own[:-WAITING_OF_AN_ADDRESS]}:
             oldest.transport.abort()
-            # The loop tells it later, and the place is free now.
+            # The loop reports the lost connection later, but its place is free now.
             self.connections.discard(oldest)
 
     def on_response_complete(self) -> None:
@@ -57,7 +57,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether no request is being answered."""
+        """Whether the connection waits for a request."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is None or cycle.response_complete
 
@@ -78,7 +78,7 @@ class LimitedProtocol(H11Protocol):
 
 _NICENESS = 19
 _MOST_CONNECTIONS = 128
-# Time for answers that are still being sent when the server ends.
+# Time to finish answers when the server ends.
 _GRACE_S = 2
 
 
@@ -96,8 +96,8 @@ def bound_socket(settings: WebSettings) -> socket.socket:
         listener.listen(_MOST_CONNECTIONS)
     except (OSError, OverflowError) as error:
         raise UsageError(
-            f"{settings.host}:{settings.port}: cannot be listened on: {error}",
-            "choose another --port; 0 takes any that is free",
+            f"{settings.host}:{settings.port}: cannot listen there: {error}",
+            "choose another --port; 0 takes any free one",
         ) from error
     return listener
 
@@ -105,8 +105,8 @@ def bound_socket(settings: WebSettings) -> socket.socket:
 class WebServer:
     """A server, and the thread that it runs in, from entering until leaving.
 
-    The thread has the lowest priority, and a core of its own if there are three or more; so have
-    the threads and processes that it starts. What is measured on this machine comes first.
+    The thread, and the threads and processes that it starts, have the lowest priority, and a core
+    of their own if there are three or more: measurements on this machine come first.
     """
 
     def __init__(self, settings: WebSettings) -> None:
@@ -117,7 +117,7 @@ class WebServer:
         self._closing = context.closing
         self._thread = threading.Thread(target=self._run, name="web")
         host, port = self._listening.getsockname()[:2]
-        # No browser can open the address that stands for all of them.
+        # No browser can open the address that stands for all addresses.
         host = socket.gethostname() if ipaddress.ip_address(host).is_unspecified else host
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{settings.scheme}://{shown}:{port}"
@@ -176,15 +176,15 @@ def _config(context: Context) -> uvicorn.Config:
     except OSError as error:
         raise UsageError(
             f"--tls-cert {settings.tls_cert}, --tls-key {settings.tls_key}: not usable: {error}",
-            "both are PEM files, and the key is that of the certificate",
+            "both are PEM files, and the key belongs to the certificate",
         ) from error
     return config
 
 
 @contextmanager
 def events_of_drive(descriptor: int) -> Generator[Path]:
-    """A folder with the events of the drive whose lines a file descriptor brings."""
-    # A reader of its own: at its end, Python waits for the lock of sys.stdin's.
+    """A folder with the events of a drive, whose lines come from a file descriptor."""
+    # Not sys.stdin: Python would wait for its lock at the end.
     stream = open(descriptor, "rb", closefd=False)  # noqa: SIM115
     with temporary_folder() as folder:
         threading.Thread(

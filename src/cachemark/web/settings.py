@@ -11,11 +11,10 @@ import msgspec
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The store, the address, and what visitors may do.
 
-    `token` is what a visitor has to know; empty: nothing. `session` is the cookie of those who
-    have shown it, `csrf` what every form of our own pages carries. `names` are the hosts by which
-    this server may be addressed, besides addresses in figures. `trust_commands`: a run that a page
-    starts may name programs, files and other machines. `drive` is the folder with the events of a
-    drive that is shown beside the store.
+    Visitors must know the `token`, unless it is empty. `session` is the cookie of a visitor who has
+    shown it; every form of our own pages carries `csrf`. `names` are the host names for this server
+    in requests, besides IP addresses. `trust_commands`: a run that a page starts may name programs,
+    files and other machines. `drive` is the folder with the events of a drive beside the store.
     """
 
     root: Path
@@ -37,7 +36,7 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> frozenset[str]:
-        """The host names that a request may be addressed to. Names of others could be rebound."""
+        """The host names that a request may name, so that DNS rebinding finds no other."""
         own = {"localhost"} if is_loopback(self.host) else {"localhost", socket.gethostname()}
         return frozenset(name.lower() for name in (*own, self.host))
 

@@ -1,4 +1,4 @@
-"""The store as visitors see it: runs by their names, and reports that were made once."""
+"""The store as visitors see it: runs by their names, and cached reports."""
 
 import threading
 from collections import OrderedDict
@@ -27,7 +27,7 @@ _Run = TypeVar("_Run", Run, ResilienceRun)
 def stored_run(name: str, root: Path) -> Run:
     """The run of that name in the store. Raises HTTPException for all other names.
 
-    So no text of a request is ever used as a path.
+    So no text of a request ever becomes a path.
     """
     if name not in run_names(root):
         raise HTTPException(404, f"there is no run {name!r} in this store")
@@ -37,7 +37,7 @@ def stored_run(name: str, root: Path) -> Run:
 class ReportCache:
     """The latest reports, as values and as pages: drawing one takes seconds of CPU time.
 
-    One report is made at a time, since a measurement may be going on.
+    It makes one report at a time, since a measurement may be going on.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Verbs of the command line as child processes: what they print becomes part of a page."""
+"""Runs verbs of the command line as child processes, whose output becomes part of a page."""
 
 import subprocess
 import sys

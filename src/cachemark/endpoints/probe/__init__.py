@@ -22,9 +22,9 @@ _MAX_FILL = 0.5
 def probe(server: RunningServer, skip: Collection[str] = ()) -> list[ProbeResult]:
     """Check a running server. Afterwards it holds no keys of the probe.
 
-    `skip`: wires and ways of use that will not be timed, so they are not checked. Of several remote
-    servers each is checked; of several that cachemark started, the first stands for all. A failure
-    of the server is not raised, but becomes a result.
+    `skip`: wires and ways of use that will not be timed, so the probe skips them. It checks each of
+    several remote servers, but only the first of several that cachemark started. A failure of the
+    server is not raised, but becomes a result.
     """
     addresses = server.addresses if server.facts.kind == "remote" else server.addresses[:1]
     if len(addresses) == 1:

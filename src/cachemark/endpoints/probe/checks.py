@@ -234,7 +234,7 @@ def judge_counters(before: ServerStats, after: ServerStats) -> ProbeResult:
 
 
 def _bytes_counted(before: ServerStats, after: ServerStats) -> tuple[list[str], list[str]]:
-    """The counters of bytes that can be true, and what is wrong with the others."""
+    """The plausible counters of bytes, and a text about each wrong one."""
     rises = {name: after.delta(before, name) for name in _LEAST_RISE}
     told = {name: rise for name, rise in rises.items() if rise is not None}
     wrong = {name: rise for name, rise in told.items() if rise < _LEAST_RISE[name]}
@@ -246,7 +246,7 @@ def _read(connection: RawConnection, key: bytes) -> None:
     connection.expect(rb"VALUE %s 0 %d( \d+)?\r\n%s\r\nEND\r\n" % (key, len(_COUNTED), _COUNTED))
 
 
-# Each check, with what its failure excludes.
+# Each check, with the kinds and ways of use that its failure excludes.
 SERVER_CHECKS: tuple[tuple[str, Callable[[ProbedServer], ProbeResult]], ...] = (
     (PIPELINE, split_segments),
     ("mget", many_keys),

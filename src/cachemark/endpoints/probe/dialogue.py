@@ -61,7 +61,7 @@ class ProbedServer:
 
 
 def talked(name: str, talk: Callable[[], None], means: str, *excludes: str) -> ProbeResult:
-    """The result of a check: fit, unless `talk` raises AnswerError. Then it means and excludes."""
+    """The result of a check: fit, or, if `talk` raises AnswerError, unfit as the caller says."""
     try:
         talk()
     except AnswerError as error:

@@ -13,10 +13,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class Relay:
-    """A relay that clients connect to; whoever derives from it sees or changes what passes.
-
-    Nothing may be timed through it.
-    """
+    """A relay between clients and a server; subclasses see or change the bytes. Never time it."""
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
@@ -34,7 +31,7 @@ class Relay:
                 server.sendall(data)
 
     def replies(self, data: bytes) -> bytes:
-        """The bytes that the client gets of the server's `data`."""
+        """The bytes that the client gets instead of the server's `data`."""
         return data
 
     def close(self) -> None:
@@ -107,7 +104,7 @@ class RecordingRelay(Relay):
 def threads_with(server: RunningServer, count: int) -> tuple[int, int] | None:
     """A server's threads before and with `count` connections; None where they cannot be seen.
 
-    Raises AnswerError when it does not serve `count`.
+    Raises AnswerError if it does not serve `count` connections.
     """
     idle = server.use()
     with contextlib.ExitStack() as stack:

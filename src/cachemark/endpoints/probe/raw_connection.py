@@ -21,20 +21,17 @@ class AnswerError(Exception):
 
 
 class Patience:
-    """How long the answers of one server are waited for: shorter once it has often been silent.
-
-    A server that leaves every check without an answer would take minutes otherwise.
-    """
+    """The time-out for a server's answers: shorter after much silence, so that a probe ends."""
 
     def __init__(self) -> None:
         self._silent_s = 0.0
 
     def timeout_s(self) -> float:
-        """How long the next answer may take."""
+        """The time-out of the next answer."""
         return TIMEOUT_S if self._silent_s < SILENCES_S else LATER_TIMEOUT_S
 
     def was_silent(self, waited_s: float) -> None:
-        """Note that so much time was waited in vain."""
+        """Add the length of a wait without an answer."""
         self._silent_s += waited_s
 
 
@@ -73,7 +70,7 @@ class RawConnection:
     def expect(self, pattern: bytes, most_bytes: int = _LONGEST_BYTES) -> re.Match[bytes]:
         """Receive the reply, which must match completely. Raises AnswerError with the real reply.
 
-        An error line ends the waiting; anything else may be a part of the reply, up to a length.
+        An error line ends the waiting; other bytes, up to `most_bytes`, may be the reply's start.
         """
         wanted = re.compile(pattern, re.DOTALL)
         answer = bytearray()
@@ -127,7 +124,7 @@ class RawConnection:
 
 
 class _Wait:
-    """The waiting for one whole answer: a server may send a byte now and then."""
+    """One time-out for a whole answer, even if the server sends single bytes."""
 
     def __init__(self, patience: Patience) -> None:
         self.timeout_s = patience.timeout_s()

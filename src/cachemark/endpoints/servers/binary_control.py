@@ -60,7 +60,7 @@ def open_control(
 
 
 def _ends(opcode: int) -> Callable[[bytes], bool]:
-    """Whether an answer is whole: one packet, of `stat` those up to one without a key."""
+    """Tests whether an answer is whole: one packet; for `stat`, all up to one without a key."""
 
     def is_whole(reply: bytes) -> bool:
         packets = _read(reply)

@@ -32,7 +32,7 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
     if spec.kind in _NOT_IN_CLUSTER:
         raise UsageError(
             f"server {text!r}: {spec.kind!r} cannot be one of a cluster",
-            "several that run already: remote:HOST:PORT,HOST:PORT",
+            "for several running servers, write remote:HOST:PORT,HOST:PORT",
         )
     return ServerSpec(text=text, kind="cluster", details=details, inner=spec, count=int(count))
 

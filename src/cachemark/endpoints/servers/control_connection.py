@@ -16,7 +16,7 @@ from cachemark.model.server_stats import ServerStats
 
 TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
-_CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST another name"
+_CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST the server's name"
 _LOGIN_WANTED = b"CLIENT_ERROR unauthenticated"
 _LOGIN = "add auth=USER:FILE to its name; the first line of the file is the password"
 _SASL = "if it wants a login by SASL (memcached's -S), add auth=USER:FILE,sasl=yes"
@@ -44,7 +44,7 @@ class Control:
         self._broken = ""
         self._has_stats = False
         self._timeout_s = timeout_s
-        # A server with TLS breaks off a request without it, and one with SASL any text.
+        # A server with TLS breaks off unencrypted requests; a server with SASL, any text.
         self._remedy = _SASL if tls else f"if it wants TLS, add tls=yes to its name; {_SASL}"
         try:
             self._socket = connect(address, timeout_s, tls)
@@ -130,7 +130,7 @@ class Control:
 
     def _exchange(self, request: bytes, is_whole: Callable[[bytes], bool]) -> bytes:
         reply = b""
-        # For the whole reply: a server may send a byte now and then.
+        # One time-out for the whole reply, even if the server sends single bytes.
         deadline = time.monotonic() + self._timeout_s
         try:
             self._socket.settimeout(self._timeout_s)
@@ -154,7 +154,7 @@ def _table(reply: bytes) -> ServerStats:
 
 
 def _lines(end: bytes) -> Callable[[bytes], bool]:
-    """Whether an answer in text is complete, or begins with an error."""
+    """Tests whether an answer in text is complete, or begins with an error."""
     return lambda reply: reply.endswith(end) or reply.startswith((b"ERROR", _LOGIN_WANTED))
 
 

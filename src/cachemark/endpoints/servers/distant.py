@@ -58,7 +58,7 @@ class _DistantServer(RunningServer):
         super().check()
 
     def final_facts(self) -> ServerFacts:
-        """The facts, with what the proxy has held."""
+        """The facts, with the times that the proxy has measured."""
         try:
             told = self._proxy.ask(b"", Distance)
         except TrialError:

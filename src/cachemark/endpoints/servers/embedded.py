@@ -15,7 +15,7 @@ from cachemark.model.outcome import ServerFacts
 
 _FLAGS = ("io", "threads", "memory", "hash_power", "traffic_log")
 OPTIONS = (*_FLAGS, *tls.CLIENT_OPTIONS, *tls.OWN_OPTIONS, "auth")
-# It takes logins in all of them.
+# The protocols in which it takes logins.
 _WIRES = ("text", "meta", "binary")
 _IO_MODES = ("events", "blocking", "uring", "busy")
 # The store needs a minimum.
@@ -31,7 +31,7 @@ def parse(text: str, details: str) -> ServerSpec:
         )
     if "traffic_log" in options and options.get("io") != "blocking":
         raise UsageError(
-            f"server {text!r}: only blocking connections are observed", "add io=blocking"
+            f"server {text!r}: traffic_log needs blocking connections", "add io=blocking"
         )
     spec = ServerSpec(text=text, kind="embedded", details=details, options=options)
     check_memory(spec, least=_MIN_BYTES)
@@ -43,7 +43,7 @@ def parse(text: str, details: str) -> ServerSpec:
 
 
 def missing(_spec: ServerSpec) -> None:
-    """Never: the engine is part of cachemark."""
+    """Always None: the engine is part of cachemark."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A process of the engine that prints lines of JSON: what it listens on, answers to its stdin."""
+"""A process of the engine that prints lines of JSON: its address, then answers to its stdin."""
 
 import os
 import select
@@ -24,7 +24,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Refusal(msgspec.Struct, frozen=True):
-    """The answer that a request gets instead of its own."""
+    """The answer to a request that failed."""
 
     error: str = ""
 

@@ -22,8 +22,8 @@ _PASSWD_S = 30
 class Login(msgspec.Struct, frozen=True, kw_only=True):
     """How clients say who they are: a user, and the file whose first line is the password.
 
-    `wires` are the protocols in which the server takes a login. `sasl`: it knows no other way, and
-    no other protocol than the binary one.
+    `wires` are the protocols in which the server takes a login. `sasl`: it takes SASL only, and
+    speaks the binary protocol only.
     """
 
     user: str
@@ -41,7 +41,7 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
         return {"auth": f"{self.user}:{self.file}"}
 
     def password(self) -> str:
-        """The password. Raises UsageError, without it."""
+        """The password. Raises UsageError, whose text never contains it."""
         try:
             lines = Path(self.file).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -84,7 +84,7 @@ def check(text: str, options: dict[str, str]) -> None:
 
 
 def of_options(options: dict[str, str], both: tuple[str, ...] = ()) -> Login | None:
-    """How clients log in; None: they do not. `both`: the protocols, where SASL is not all."""
+    """How clients log in; None: they do not. `both`: the protocols of a server with both ways."""
     if "auth" not in options:
         return None
     user, _, file = options["auth"].partition(":")
@@ -94,7 +94,7 @@ def of_options(options: dict[str, str], both: tuple[str, ...] = ()) -> Login | N
 
 
 def written_accounts(login: Login, folder: Path) -> Path:
-    """A file with the one account, which only this user may read, as memcached's -Y takes it."""
+    """Write the account for memcached's -Y, readable by this user only; the file's path."""
     path = folder / "accounts"
     path.touch(mode=0o600)
     path.write_text(f"{login.user}:{login.password()}\n", encoding="utf-8")
@@ -102,9 +102,9 @@ def written_accounts(login: Login, folder: Path) -> Path:
 
 
 def sasl_environment(login: Login, folder: Path) -> dict[str, str]:
-    """The environment of a memcached whose SASL knows the one account.
+    """The environment of a memcached whose SASL has the account.
 
-    Raises UnsupportedError where this machine cannot write such a list, TrialError.
+    Raises UnsupportedError if this machine cannot write accounts, TrialError.
     """
     if not shutil.which(_SASLPASSWD):
         raise UnsupportedError(f"{_SASLPASSWD} is not on this machine", "apt-get install sasl2-bin")

@@ -131,9 +131,9 @@ def _command(spec: ServerSpec, socket: Path | None, own: tls.ServerTls | None) -
 
 def _for_this_user(spec: ServerSpec) -> list[str]:
     """The arguments that memcached needs to start as this user."""
-    # It only runs as root if -u says so.
+    # As root it runs only with -u.
     words = ["-u", "root"] if os.geteuid() == 0 else []
-    # It ends if it may not open as many files as it has connections.
+    # It exits if the limit of open files is below its limit of connections.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if "connections" not in spec.options and resource.RLIM_INFINITY != most < _DEFAULT_CONNECTIONS:
         words += [_FLAGS["connections"], str(most)]
@@ -141,7 +141,7 @@ def _for_this_user(spec: ServerSpec) -> list[str]:
 
 
 def _ports(count: int, path: Path, child: process.Child, ready_s: float) -> tuple[int, int]:
-    """The ports of the control connection and of clients, which are one without TLS."""
+    """The ports of the control connection and of clients; without TLS they are the same."""
     deadline = time.monotonic() + ready_s
     while time.monotonic() < deadline:
         if child.exited() is not None:

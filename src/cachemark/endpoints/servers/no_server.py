@@ -17,7 +17,7 @@ def parse(text: str, details: str) -> ServerSpec:
 
 
 def missing(_spec: ServerSpec) -> None:
-    """Never: nothing is started."""
+    """Always None: cachemark starts nothing."""
 
 
 @contextmanager

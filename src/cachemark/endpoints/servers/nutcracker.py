@@ -86,7 +86,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
 
 
 class _Proxied(RunningServer):
-    """Servers behind a proxy: its connections to them say nothing about its clients'."""
+    """Servers behind a proxy: they count the proxy's connections, not the clients'."""
 
     def member_stats(self) -> list[ServerStats]:
         """The `stats` of each server, without its connections. Raises TrialError."""

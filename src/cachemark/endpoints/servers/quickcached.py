@@ -109,7 +109,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float) -> Generator[RunningSer
 
 
 def _jar(spec: ServerSpec) -> Path | None:
-    """The jar that is named, or that of $QUICKCACHED_HOME; None if neither is set."""
+    """The jar in the spec, or in $QUICKCACHED_HOME; None if neither is set."""
     if "jar" in spec.options:
         return Path(spec.options["jar"])
     home = os.environ.get(_HOME_VARIABLE)
@@ -120,7 +120,7 @@ def _jar(spec: ServerSpec) -> Path | None:
 
 
 def _home(jar: Path) -> Path:
-    """The folder that has `conf`: the jar's folder or the parent of that."""
+    """The folder that has `conf`: the jar's folder or its parent."""
     beside = jar.resolve().parent
     return beside if (beside / _CONFIGURATION).is_file() else beside.parent
 

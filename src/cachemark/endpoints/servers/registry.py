@@ -147,7 +147,7 @@ _KINDS = (
 
 
 def readiness(kind: Kind) -> str:
-    """`ready`, or what a kind lacks here. `–`: it needs an address, so its state is unknown."""
+    """`ready`, or what is missing here. `–`: the kind needs an address, so this is unknown."""
     try:
         lacking = kind.missing(parse_spec(kind.simplest_form or kind.name))
     except UsageError:
@@ -189,10 +189,10 @@ def with_memory(spec: ServerSpec, memory: str) -> ServerSpec | None:
 
 
 def listening_on(spec: ServerSpec, address: str) -> ServerSpec:
-    """The same server on another address of this machine, with all that is behind it.
+    """The same server, and all servers behind it, on another address of this machine.
 
-    Raises UsageError for a Unix socket, which other hosts cannot reach, and for a login, whose
-    password they have not.
+    Raises UsageError for a Unix socket, which other hosts cannot reach, and for a login, since they
+    do not have the password.
     """
     if "auth" in spec.options:
         raise UsageError(
@@ -249,13 +249,13 @@ def running(
 
 @contextmanager
 def running_unencrypted(spec: ServerSpec, *, cpus: str = "") -> Generator[RunningServer]:
-    """The same at addresses that take bytes without TLS or login; nothing may be timed there."""
+    """Run a server at addresses that need no TLS and no login. Never time it there."""
     with running(_without_login(spec), cpus=cpus) as server, unencrypted(server) as open_server:
         yield open_server
 
 
 def _without_login(spec: ServerSpec) -> ServerSpec:
-    """The same server without accounts, where cachemark starts it: all else is the same."""
+    """The same server without accounts, if cachemark starts it."""
     if spec.kind == "remote":
         return spec
     options = {name: value for name, value in spec.options.items() if name not in login.OPTIONS}

@@ -13,7 +13,7 @@ from cachemark.model.address import parse_host_port
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import ServerFacts
 
-# A server that runs already may take logins in any of them.
+# The protocols in which it may take logins.
 _WIRES = ("text", "meta", "binary")
 
 
@@ -54,7 +54,7 @@ def _invalid_address_reason(text: str) -> str:
 
 
 def missing(_spec: ServerSpec) -> None:
-    """Never known in advance: `running` connects."""
+    """Always None: only `running` finds out, as it connects."""
 
 
 def _round_trip_ns(address: str) -> int | None:

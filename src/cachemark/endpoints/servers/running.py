@@ -80,7 +80,7 @@ class RunningServer:
         return next(iter(self.pids), None)
 
     def final_facts(self) -> ServerFacts:
-        """The facts with what is known at the end of a trial only."""
+        """The facts, completed at the end of a trial."""
         return self.facts
 
     def stats(self) -> ServerStats:
@@ -96,7 +96,7 @@ class RunningServer:
         return [self._stats_of(member) for member in self.members if member.control]
 
     def stats_about(self, what: str) -> list[ServerStats]:
-        """Each member's statistics of `items` or `slabs`; empty if one of them does not."""
+        """Each member's statistics of `items` or `slabs`; empty if a member has none."""
         try:
             told = [one.control.stats_about(what) for one in self.members if one.control]
         except TrialError:
@@ -110,7 +110,7 @@ class RunningServer:
                 member.control.remove_items()
 
     def use(self) -> ProcessUse | None:
-        """The resource use of all members so far; None unless all run and are ours."""
+        """The resource use of all members so far; None unless cachemark runs all of them."""
         uses = [process_use(member.child.pid) for member in self.members if member.child]
         known = [use for use in uses if use is not None]
         return merge_process_use(known) if known and len(known) == len(self.members) else None
@@ -234,7 +234,7 @@ def _version(kind: str, control: Control, child: Child) -> str:
 
 
 def _has_died(child: Child, error: TrialError) -> bool:
-    """Whether a request failed because the server has exited, which is the better explanation.
+    """Whether a request failed because the server has exited.
 
     The kernel closes the sockets of a dying process before its parent can see the exit status.
     """

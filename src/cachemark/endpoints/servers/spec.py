@@ -8,7 +8,7 @@ import msgspec
 from cachemark.model.errors import UnsupportedError, UsageError, similar_name
 from cachemark.model.units import MIB, parse_memory
 
-# A number that no computer can reach is refused.
+# At most 18 digits: every computer can represent the number.
 _POSITIVE = re.compile("0*[1-9][0-9]{0,17}")
 LOOPBACK = "127.0.0.1"
 

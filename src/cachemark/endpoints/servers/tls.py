@@ -1,4 +1,4 @@
-"""TLS between clients and a server: the options of a server that say so, and its certificates."""
+"""TLS between clients and a server: the server's options, and its certificates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cachemark.host.certificates import Authority, CertificatePair
 
 YES, MUTUAL = "yes", "mutual"
-# How clients check the server, and who they are; then the server's own certificate.
+# Options for the clients' check of the server and their own certificate; then the server's.
 CLIENT_OPTIONS = ("tls", "tls_ca", "tls_name", "tls_client_cert", "tls_client_key")
 OWN_OPTIONS = ("tls_cert", "tls_key")
 _PAIRS = (("tls_cert", "tls_key"), ("tls_client_cert", "tls_client_key"))
@@ -59,7 +59,7 @@ class Tls(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"TLS: {error}", "they are PEM files") from error
 
     def context(self) -> ssl.SSLContext:
-        """The same for a connection of this process. Raises UsageError for a file of no use."""
+        """The same for a connection of this process. Raises UsageError for an unusable file."""
         try:
             context = ssl.create_default_context(cafile=self.ca)
             if self.client_cert:
@@ -116,7 +116,7 @@ def missing_certificates() -> str:
 def of_remote(options: dict[str, str]) -> Tls | None:
     """How clients reach a server that runs already; None without TLS.
 
-    Without `tls_ca` they trust what this machine trusts. Raises UsageError if that is unknown.
+    Without `tls_ca` they trust this machine's certificates. Raises UsageError if it has none.
     """
     if not wanted(options):
         return None
@@ -128,10 +128,10 @@ def of_remote(options: dict[str, str]) -> Tls | None:
 
 
 def of_own(options: dict[str, str], address: str, folder: Path) -> ServerTls | None:
-    """The files of a server that is started on an address; None without TLS.
+    """The files of a server that listens on an address; None without TLS.
 
-    Certificates that the options do not name are made in the folder. Raises UnsupportedError where
-    this installation cannot make any.
+    Makes the certificates that the options do not name, in the folder. Raises UnsupportedError if
+    this installation cannot.
     """
     if not wanted(options):
         return None
@@ -178,7 +178,7 @@ def _authority_file(folder: Path) -> str:
 
 
 def written(contents: Mapping[str, str], folder: Path) -> Tls | None:
-    """Another host's `contents` as files in the folder; None where they are empty."""
+    """Write another host's `contents` as files in the folder; None if they are empty."""
     if not contents:
         return None
     paths = dict(contents)
@@ -192,7 +192,7 @@ def written(contents: Mapping[str, str], folder: Path) -> Tls | None:
 
 
 def written_pair(folder: Path, name: str, pair: CertificatePair) -> tuple[str, str]:
-    """Write a certificate and its key, which only this user may read; where they are."""
+    """Write a certificate and its key, readable by this user only; the two paths."""
     certificate, key = folder / f"{name}.pem", folder / f"{name}-key.pem"
     certificate.write_bytes(pair.certificate)
     key.touch(mode=0o600)

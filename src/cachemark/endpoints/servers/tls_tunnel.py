@@ -1,7 +1,4 @@
-"""A way without TLS or login to a server with them, for checks with bytes of their own.
-
-Nothing may be timed through it.
-"""
+"""Tunnels to a server with TLS or login, for checks that send their own bytes. Never time them."""
 
 import asyncio
 import contextlib
@@ -19,9 +16,9 @@ _CHUNK_BYTES = 1 << 16
 
 @contextmanager
 def unencrypted(server: RunningServer) -> Generator[RunningServer]:
-    """The same server at addresses of this machine that take bytes without TLS and login.
+    """The same server at addresses of this machine that need no TLS and no login.
 
-    A server without them is given back as it is. Raises TrialError where it takes no text.
+    Returns a server without them as it is. Raises TrialError for one that takes no text.
     """
     if server.tls is None and server.login is None:
         yield server
@@ -77,7 +74,7 @@ class _Tunnel:
                 if self._login:
                     there.write(self._login.request())
                     await far.readuntil(b"\r\n")
-                # The end of either direction ends both: TLS has no half of a connection.
+                # The end of either direction ends both: TLS cannot close one direction alone.
                 ways = {
                     asyncio.create_task(_copy(near, there)),
                     asyncio.create_task(_copy(far, back)),

@@ -15,7 +15,7 @@ from cachemark.model.experiment import Experiment, QuickGrid, Workload
 from cachemark.model.experiment_checks import check
 from cachemark.model.work_length import scaled
 
-# The suite that options change if no experiment is named.
+# The suite that options change if the command line names no experiment.
 BASE = "quick"
 
 

@@ -1,4 +1,4 @@
-// Sends the chosen file as the body of a request, and tells what became of it.
+// Sends the chosen file as the body of a request, and shows the result.
 "use strict";
 
 const form = document.getElementById("import");
@@ -12,7 +12,7 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = form.querySelector("button");
   button.disabled = true;
-  tell("The file is being checked …", false);
+  tell("Checking the file …", false);
   try {
     const answer = await fetch("/import", {
       method: "POST",

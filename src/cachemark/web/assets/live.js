@@ -1,10 +1,10 @@
-// A run while it goes on: everything so far is asked for once, and then only what is new is received.
+// A running run: asks once for everything so far, then receives only news.
 const page = document.getElementById("live");
 const address = page.dataset.address;
 const part = (id) => document.getElementById(id);
 
-let state; // what the server sent, and what was received since
-let isLost = false; // whether the server does not answer
+let state; // the first answer of the server, with all news since
+let isLost = false; // whether the server has stopped answering
 let plots = {};
 const rankings = new Map(); // title → its part of the page
 
@@ -58,12 +58,12 @@ function showStatus(status) {
 }
 
 function standing(at) {
-  if (!state.begun) return "Nothing has been recorded of this run yet";
+  if (!state.begun) return "This run has recorded nothing yet";
   const total = at && at.total ? ` of ${at.total}` : "";
   const isAt = at && at.number;
   const played = isAt ? `${state.unit} ${at.number}${total}` : `before the first ${state.unit}`;
   if (state.running) return `${"stopping" in page.dataset ? "Stopping" : "Running"}: ${played}`;
-  return state.interrupted ? `Not running: it was broken off ${isAt ? "at " : ""}${played}` : "It has ended";
+  return state.interrupted ? `Not running: it was interrupted ${isAt ? "at " : ""}${played}` : "It has ended";
 }
 
 function noise(of) {
@@ -72,7 +72,7 @@ function noise(of) {
   return `Noise: other processes used ${other} % of the CPU time of the last trial, at most ${worst} %; other machines took ${steal} %. `;
 }
 
-// The actions now: a run that these pages started is stopped, any that was broken off resumed.
+// The actions now: stop a run that these pages started, or resume any interrupted run.
 function showActions() {
   const canStop = "startedHere" in page.dataset && !("stopping" in page.dataset);
   const shown = {
@@ -122,7 +122,7 @@ function bar(row, most) {
   return svg;
 }
 
-// The interval of a row in words. Of clients in turns, it is that of the ratio to the first.
+// The interval of a row in words; for clients in turns, the interval of the ratio to the first.
 function interval(row, of) {
   const shown = of.by_rate ? figure : time;
   if (!of.in_turns) return row.low ? `${shown(row.low)} to ${shown(row.high)}` : "–";
@@ -150,7 +150,7 @@ function rankingTable(of) {
   for (const name of columns) {
     const cell = element("th");
     cell.scope = "col";
-    // The bars need no title, but for whoever does not see them.
+    // Only readers who cannot see the bars need their title.
     cell.append(element("span", name, ...(name === "bar" ? ["hidden"] : [])));
     head.append(cell);
   }
@@ -199,11 +199,11 @@ function showRankings() {
   if (parts.length !== shown.length || parts.some((one, n) => one !== shown[n])) part("rankings").replaceChildren(...parts);
 }
 
-// Where a point has its figures.
+// The index of each figure in a point.
 const RATE = 3;
 const CURVES = { rate: RATE, p50: 4, p99: 5 };
 
-// More would be a tangle.
+// More curves would be a tangle.
 const MOST_CURVES = 12;
 // From the seventh curve on, the colours come again: with other dashes, and other frames in the legend.
 const COLOURS = 6;
@@ -300,7 +300,7 @@ function showSoon() {
   });
 }
 
-// A point that comes twice, since a connection was lost in the middle of a message, is one point.
+// After a lost connection, a point may come twice: keep one.
 function addPoints(points) {
   for (const point of points) {
     state.points.set(`${point[0]} ${point[1]}`, point);

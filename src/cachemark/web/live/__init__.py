@@ -1,1 +1,1 @@
-"""A run while it goes on: what a page makes of the events that it writes."""
+"""A running run: turns its events into messages for a page."""

@@ -1,4 +1,4 @@
-"""The live runs that somebody watches: one reader for all viewers of a run."""
+"""The live runs that visitors watch: one reader for all viewers of a run."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ class Feed:
         self._read_at = 0.0
 
     def snapshot(self) -> dict[str, object]:
-        """Everything that a page shows, and the number of the last event in it."""
+        """The whole state for a page, and the number of its last event."""
         with self._lock:
             self._refresh()
             state = self._state
@@ -42,7 +42,7 @@ class Feed:
             }
 
     def standing(self) -> Literal["", "running", "ended"]:
-        """Whether the run is going on, has ended, or has no events at all."""
+        """The state of the run; empty without events."""
         with self._lock:
             self._refresh()
             if self._state.started is None:
@@ -50,7 +50,7 @@ class Feed:
             return "running" if self._is_running() else "ended"
 
     def messages(self, after: int) -> tuple[int, list[tuple[str, bytes]]]:
-        """The messages after an event: its number, and their names and data below 4 kB."""
+        """The messages after an event: the last number, and their names and data below 4 kB."""
         with self._lock:
             self._refresh()
             if self._state.last_id == after and self._is_running():
@@ -94,7 +94,7 @@ class Feed:
         }
 
     def _is_running(self) -> bool:
-        """Whether the process that plays the run lives, and has not ended the run."""
+        """Whether the run's process lives, and has not ended the run."""
         started = self._state.started
         if started is None or self._state.ended is not None:
             return False
@@ -110,7 +110,7 @@ class Feed:
 
 
 class Feeds:
-    """The feeds of the runs that were watched lately."""
+    """The feeds of the runs that visitors watched last."""
 
     _KEPT = 8
 

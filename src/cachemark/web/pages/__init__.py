@@ -1,1 +1,1 @@
-"""One file for each kind of page: what a request asks for → the values of its template."""
+"""One file for each kind of page: a request → the values of its template."""

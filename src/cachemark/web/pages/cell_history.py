@@ -16,7 +16,7 @@ _FIELDS = ("name", "server", "host")
 
 
 def history_page(request: Request) -> Response:
-    """The form, and the history of the cells that were asked for."""
+    """The form, and the history of the requested cells."""
     settings = context(request).settings
     missing = problem_of_store(settings.root)
     if missing is not None:

@@ -26,9 +26,9 @@ _MOST_NAMES = 200
 
 
 class ComparisonForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The typed form. Without `other`, or if that is the same run, cells of one run are compared.
+    """The typed form. Without `other`, or if that is the same run, it compares cells of one run.
 
-    `first` is a cell of the baseline, `second` one of the other run: names of it, or its title.
+    `first` is a cell of the baseline, `second` a cell of the other run: by its names or its title.
     """
 
     baseline: str = ""
@@ -44,7 +44,7 @@ class ComparisonForm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cells(self) -> tuple[str, str] | None:
-        """The cells of both sides. One name holds for both; without a name, all are compared."""
+        """The cells of both sides. One name holds for both; None without a name: all cells."""
         both = self.first or self.second, self.second or self.first
         return both if all(both) else None
 
@@ -120,7 +120,7 @@ def _compared(request: Request, form: ComparisonForm) -> ComparisonReport:
 def _again(request: Request, form: ComparisonForm, compared: ComparisonReport) -> Experiment | None:
     """The run that would answer an open comparison; None if another run cannot.
 
-    A comparison within a run has been played in turns already.
+    A comparison within a run has already played its cells in turns.
     """
     if form.within:
         return None

@@ -1,4 +1,4 @@
-"""The import of an archive: checked as `cachemark import` checks it, in a process of its own."""
+"""The import of an archive, with the checks of `cachemark import`, in a process of its own."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from cachemark.web.guard import check_csrf_header
 from cachemark.web.layout import page
 from cachemark.web.verbs import run_verb
 
-# At the lowest priority, on a busy machine.
+# For an import at the lowest priority, on a busy machine.
 _IMPORT_S = 1800.0
 
 
@@ -25,13 +25,13 @@ def import_page(request: Request) -> Response:
 
 
 async def import_archive(request: Request) -> Response:
-    """Import the archive that is the body: the run's name, or what is wrong with the archive."""
+    """Import the archive in the body: the run's name, or an error."""
     here = context(request)
     check_csrf_header(request, here.settings)
     try:
         with temporary_folder() as folder:
             path = folder / f"archive{SUFFIX}"
-            # A user who stops in the middle must not hold the machine.
+            # An upload that stops in the middle must not hold the machine.
             await _save_body(request, path)
             await run_in_threadpool(here.take)
             try:

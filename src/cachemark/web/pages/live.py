@@ -1,4 +1,4 @@
-"""A run or a drive while it goes on: its page, all of it as JSON, and a stream of what is new."""
+"""A running run or drive: its page, its state as JSON, and a stream of news."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from cachemark.web.layout import page
 from cachemark.web.live.feed import INTERVAL_S, Feed
 from cachemark.web.stored import stored_run
 
-# When a browser asks again after it has lost the server.
+# The pause before a browser that has lost the server asks again.
 _RETRY_MS = 1000
 # A comment that keeps proxies from closing a silent stream.
 _KEEP_ALIVE_S = 15.0
@@ -82,7 +82,7 @@ async def _stream(feed: Feed, after: int, closing: threading.Event) -> AsyncIter
     while not closing.is_set():
         number, messages = await run_in_threadpool(feed.messages, after)
         for at, (name, data) in enumerate(messages, 1):
-            # A number is received with the last message: until then, all of them are sent again.
+            # Only the last message has a number: a browser without it gets all of them again.
             shown = b"id: %d\n" % number if at == len(messages) else b""
             yield b"event: %s\n%sdata: %s\n\n" % (name.encode(), shown, data)
         if messages and number == after:

@@ -1,4 +1,4 @@
-"""This machine: the clients and servers that are ready here, and what the doctor finds."""
+"""This machine: the clients and servers that are ready here, and the doctor's findings."""
 
 import msgspec
 from starlette.concurrency import run_in_threadpool

@@ -1,4 +1,4 @@
-"""A new run from a form, which first shows how long it takes; stop and resume."""
+"""A new run from a form, which first shows the planned time; stop and resume."""
 
 import re
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ _LONGEST_NUMBER = 9
 
 
 class RunForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The typed form. Names as the options of `cachemark run`.
+    """The typed form, with the names of `cachemark run`'s options.
 
-    `experiment` is TOML, which takes the place of the suite. `client` and `server` have a line for
-    each. What is empty stays as the suite has it.
+    `experiment` is TOML, which replaces the suite. `client` and `server` have a line for each. An
+    empty field leaves the suite's setting.
     """
 
     name: str = ""
@@ -61,7 +61,7 @@ def new_run_page(request: Request) -> Response:
 
 
 async def new_run(request: Request) -> Response:
-    """Say what the run would play; or start it, and show it."""
+    """Show the extent of the run; or start it, and show it."""
     here = context(request)
     fields = await form_of(request, here.settings)
     form = read_form(fields)
@@ -79,7 +79,7 @@ async def new_run(request: Request) -> Response:
 
 
 async def stop(request: Request) -> Response:
-    """Stop a run that was started here. What was played is kept."""
+    """Stop a run that these pages started. It keeps the finished trials."""
     here = context(request)
     await form_of(request, here.settings)
     run = stored_run(request.path_params["run"], here.settings.root).folder.name
@@ -130,7 +130,7 @@ def read_form(fields: Mapping[str, str]) -> RunForm:
 
 
 def form_problems(form: RunForm, *, trusted: bool) -> dict[str, str]:
-    """Errors by field, as far as they show without a plan."""
+    """Errors by field, except errors of the plan."""
     found: dict[str, str] = {}
     clients, servers = _lines(form.client), _lines(form.server)
     planned: Experiment | None = None
@@ -167,7 +167,7 @@ def _experiment(form: RunForm) -> Experiment:
     if form.experiment:
         return experiment_file.parse(form.experiment, "experiment")
     if form.suite not in suites.names():
-        raise UsageError("choose a suite")  # any other name could be that of a file
+        raise UsageError("choose a suite")  # any other name could be a file's
     return suites.find(form.suite)
 
 
@@ -218,13 +218,13 @@ def _extent(here: Context, job: CommandedRun) -> Extent:
 
 def _start(here: Context, job: CommandedRun) -> str:
     """Start a run: its name. Raises UsageError."""
-    # A run that is being stopped may be about to end. The player gives the machine back.
+    # A run that was stopped may be about to end. The player releases the machine.
     here.take(within_s=here.player.ends_within_s)
     return here.player.start(job)
 
 
 def _field_of(error: UsageError, form: RunForm) -> str:
-    """The field that a message is about; empty if no field is. Pure."""
+    """The field that an error is about; empty if there is none. Pure."""
     option = _OPTION.search(error.text) or _OPTION.search(error.remedy)
     name = option[1].replace("-", "_") if option else ""
     if name in RunForm.__struct_fields__:

@@ -9,7 +9,7 @@ from cachemark.model.errors import UsageError
 from cachemark.web.context import context
 from cachemark.web.layout import problem_page
 
-# Its search is a worker, and its tables are aligned by attributes. All else is as strict as here.
+# Its search is a worker, and attributes align its tables. The rest is as strict as other pages.
 _POLICY = (
     b"default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; "
     b"img-src 'self' data:; style-src 'self' 'unsafe-inline'; font-src 'self'; "
@@ -18,7 +18,7 @@ _POLICY = (
 
 
 async def site(scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve a page or a file of the site, or say how it is built."""
+    """Serve a page or a file of the site, or say how to build it."""
     try:
         folder = shipped_folder("site", "CACHEMARK_DOCS") / "html"
     except UsageError:
