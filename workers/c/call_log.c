@@ -24,12 +24,12 @@ void call_log_close(struct call_log *log)
 static uint8_t outcome(const struct operation *op, struct verified verified)
 {
   static const kind_set reads = IN_SET(GET) | IN_SET(GETS) | IN_SET(MGET) | IN_SET(GAT);
-  if (verified.status >= WRONG_VALUE) /* the outcomes of failures follow in the same order */
+  if (verified.status >= WRONG_VALUE) /* from there on, outcomes have the order of the statuses */
     return (uint8_t)(verified.status - WRONG_VALUE + CALL_WRONG);
   return reads >> op->kind & 1 && !verified.found ? CALL_MISS : CALL_OK;
 }
 
-/* The item that made an answer wrong. */
+/* The first wrong item of an answer. */
 static const struct item *wrong_item(
     const struct tape *tape, const struct operation *op, const struct answer *answer, uint8_t *used)
 {

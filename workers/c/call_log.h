@@ -1,4 +1,4 @@
-/* The call log of docs/call-log.md: a record of each call of an open loop, written when a run is over. */
+/* The call log of docs/call-log.md: a record of each call of an open loop, written after the run. */
 #ifndef CALL_LOG_H
 #define CALL_LOG_H
 
@@ -8,7 +8,7 @@
 
 enum { MOST_WRONG_REPLIES = 16, MOST_WRONG_BYTES = 4096 };
 
-/* A record, as it is in the file. */
+/* A record, with the layout of the file. */
 struct call {
   uint64_t begin_ns, duration_ns;
   uint32_t record, value_bytes;
@@ -17,7 +17,7 @@ struct call {
 };
 _Static_assert(sizeof(struct call) == 32, "as docs/call-log.md defines it");
 
-/* What the library returned for a read whose value was wrong. */
+/* The library's result for a read whose value was wrong. */
 struct wrong_reply {
   uint32_t record;
   size_t length;
@@ -26,14 +26,14 @@ struct wrong_reply {
 
 /* The calls of one lane. */
 struct call_log {
-  struct call *calls; /* null where no call log was asked for */
+  struct call *calls; /* null unless the run asked for a call log */
   struct wrong_reply *wrong;
   uint32_t most, wrong_count;
   uint16_t caller;
   _Atomic uint32_t count; /* read by the main thread, also while a call of the lane hangs */
 };
 
-/* Make room for the calls of one of `callers`, before the window. */
+/* Allocate memory for the calls of one of `callers`, before the window. */
 void call_log_open(struct call_log *log, uint64_t caller, uint64_t callers);
 void call_log_close(struct call_log *log);
 

@@ -1,4 +1,4 @@
-/* The times of whole groups of the tape (docs/tape.md), which a lane plays one operation after the other. */
+/* The times of whole groups of the tape (docs/tape.md), whose operations a lane plays one after the other. */
 #ifndef GROUPS_H
 #define GROUPS_H
 
@@ -13,7 +13,7 @@ struct groups {
   struct histogram times;
 };
 
-/* Note an operation: whether it was right and is counted, its begin and its end. */
+/* Note an operation: `ok` if it was right and counts, its begin and its end. */
 static inline void groups_note(struct groups *groups, bool ok, uint64_t began_ns, uint64_t now_ns)
 {
   if (!groups->length)
@@ -29,7 +29,7 @@ static inline void groups_note(struct groups *groups, bool ok, uint64_t began_ns
     histogram_record(&groups->times, now_ns - groups->began_ns);
 }
 
-/* A slice has ended: the group that it cuts is not counted. */
+/* A slice has ended: the group that it cuts does not count. */
 static inline void groups_cut(struct groups *groups)
 {
   groups->whole = false;

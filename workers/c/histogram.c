@@ -1,4 +1,4 @@
-/* A histogram as it travels: HdrHistogram V2, compressed with zlib, in base64. */
+/* Encodes a histogram: HdrHistogram V2, compressed with zlib, in base64. */
 #include "histogram.h"
 #include "base64.h"
 
@@ -37,7 +37,7 @@ static uint8_t *put64(uint8_t *to, uint64_t value)
   return (uint8_t *)memcpy(to, &value, 8) + 8;
 }
 
-/* ZigZag LEB128: what is 2⁵⁵ or more does not occur here. */
+/* ZigZag LEB128, for numbers below 2⁵⁵. */
 static uint8_t *put_number(uint8_t *to, int64_t number)
 {
   /* cppcheck-suppress shiftTooManyBitsSigned ; every compiler for Linux shifts the sign in */

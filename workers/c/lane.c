@@ -16,7 +16,7 @@ static __attribute__((noinline, cold)) void note_failure(struct lane *lane, enum
 {
   add_one(&lane->failed);
   if (status > WRONG_VALUE)
-    lane->player->tape->any_generation = true; /* if it is a write, it may still come */
+    lane->player->tape->any_generation = true; /* if it was a write, it may still arrive */
 }
 
 /* A slice of the window has ended, and perhaps a section with it. */
@@ -36,7 +36,7 @@ void __attribute__((noinline)) lane_begin_counting(struct lane *lane, uint64_t s
   lane->next_part_ns = lane->middle_ns;
 }
 
-/* An operation of a slice has ended, and with it the lead-in or the first half of the counted part. */
+/* With an operation, the lead-in or the first half of the counted part has ended. */
 static void __attribute__((noinline)) end_part(struct lane *lane, uint64_t now)
 {
   if (!lane->counting) {
@@ -66,7 +66,7 @@ static inline void note_end(struct lane *lane, int status)
     note_failure(lane, status);
 }
 
-/* One operation; the instant of its end. */
+/* Play one operation; returns its end in ns. */
 static inline uint64_t play_one(struct lane *lane, const struct operation *op, uint64_t due_ns)
 {
   struct player *p = lane->player;
@@ -97,13 +97,13 @@ static inline uint64_t play_one(struct lane *lane, const struct operation *op, u
   return now;
 }
 
-/* Before a call, where no time is taken: renew the connections that have had their calls. */
+/* Before a call, not timed: renew the connections after their last call. */
 static void __attribute__((noinline)) renew(struct lane *lane)
 {
   const struct client *client = lane->player->client;
   lane->called_ns = clock_ns();
   int answered = lane->player->quiet && client->barrier ? client->barrier(lane->session) : 0;
-  lane->barriers += answered > 0 ? (uint64_t)answered : 0; /* what had no reply has arrived */
+  lane->barriers += answered > 0 ? (uint64_t)answered : 0; /* operations without a reply have arrived */
   const unsigned opened = client->renew(lane->session);
   lane->renewed += opened;
   lane->failed_connects += lane->player->setup->server_count - opened;
@@ -146,7 +146,7 @@ static void play_prefill(struct lane *lane)
   lane->sent_ns = lane->ended_ns = now;
 }
 
-/* When a lane's nth operation is due. */
+/* The instant at which a lane's nth operation is due. */
 static uint64_t due(const struct lane *lane, uint64_t n)
 {
   const struct player *p = lane->player;
@@ -154,7 +154,7 @@ static uint64_t due(const struct lane *lane, uint64_t n)
   return p->window.tape_start_ns + n / lane->count * p->tape->period_ns + p->tape->times[op->number];
 }
 
-/* Note what was due in the window and will not be sent: it waited at least until now. */
+/* Note operations that were due in the window and that will not be sent: they waited at least until now. */
 static void note_unsent(struct lane *lane, uint64_t n)
 {
   uint64_t now = clock_ns(), end = window_end_ns(&lane->player->window);
@@ -192,7 +192,7 @@ static void play_open(struct lane *lane)
   lane->sent_ns = lane->ended_ns = now ? now : w->start_ns;
 }
 
-/* Operations without a reply are ended by a command that has one. */
+/* Send a command with a reply after operations without one. */
 static void end_quiet(struct lane *lane)
 {
   const struct client *client = lane->player->client;

@@ -1,4 +1,4 @@
-/* The answers of the worker protocol that take more than a line. */
+/* The longer answers of the worker protocol. */
 #ifndef MESSAGES_H
 #define MESSAGES_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* Lanes need a moment to be there before a window begins. */
+/* The time that lanes need to be ready before a window begins. */
 static const uint64_t START_AHEAD_NS = 5000000;
 
 static bool open_lane(struct player *p, struct lane *lane, uint64_t t, char *reason)
@@ -35,7 +35,7 @@ struct player *player_open(
   bool in_order = in_turn || has_word(client->capabilities, "in_order");
   bool own = setup->server_count > 0 && setup->connections <= setup->threads;
   if (!own || !in_order || !is_common(setup) || tape->lanes != setup->shares * setup->threads)
-    tape->any_generation = true; /* they are for another way to play the tape */
+    tape->any_generation = true; /* operations may overtake each other, or the generations are for other lanes */
   const char *after = option_value(setup, "reconnect_after", NULL);
   p->reconnect_after = after ? strtoull(after, NULL, 10) : UINT64_MAX;
   p->lane_count = setup->threads;
@@ -69,7 +69,7 @@ void player_close(struct player *p)
 static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
 {
   const struct player *p = lane->player;
-  /* Sections that the last run did not reach are empty, and take no memory where none did. */
+  /* Sections that no run has reached take no memory; this clears only the others. */
   unsigned last = timeline_section(&lane->timeline);
   for (unsigned section = 0; section <= (last < LEAD_IN && p->slices.played ? LEAD_IN : last); section++)
     for (int kind = 0; kind < KINDS; kind++)
@@ -90,14 +90,14 @@ static void begin_lane(struct lane *lane, uint64_t limit, uint64_t duration_ns)
   memset(lane->groups, 0, sizeof *lane->groups);
   lane->groups->length = p->tape->group > 1 && !p->prefill && !p->open_loop ? p->tape->group : 0;
   call_log_close(&lane->calls);
-  memset(lane->lag, 0, sizeof *lane->lag); /* their pages are there, too, before the window */
+  memset(lane->lag, 0, sizeof *lane->lag); /* this also allocates their pages before the window */
 }
 
 void player_reset(struct player *p, bool prefill, int64_t ops, int64_t duration_ms)
 {
   kind_set quiet = 0xaaaaaaaaaaaaaaaa & p->tape->kinds;
   if (prefill && p->prefilled)
-    p->tape->any_generation = true; /* the prefill before it failed, and what it sent may still come */
+    p->tape->any_generation = true; /* the earlier prefill failed, and its writes may still arrive */
   p->prefilled |= prefill;
   p->prefill = prefill, p->open_loop = p->tape->times && !prefill, p->quiet = quiet && !prefill;
   p->in_process = !p->setup->server_count;

@@ -14,12 +14,12 @@
 /* The sections of a lane's recorders that slices use. */
 enum { COUNTED, LEAD_IN };
 
-/* How its slices go, which slices.c plays. */
+/* The state of slices, which slices.c plays. */
 struct slices {
   bool open;             /* the lanes have threads */
   bool played;           /* the lanes' recorders hold lead-ins */
-  bool ending;           /* the threads are to end */
-  _Atomic uint32_t turn; /* number of slices that were asked for; the lanes' threads wait for it to change */
+  bool ending;           /* the threads must end */
+  _Atomic uint32_t turn; /* number of requested slices; the lanes' threads wait for it to change */
   uint64_t length_ns, lead_in_ns;
   uint64_t tape_ns;     /* the tape's time at the end of the last slice */
   struct rusage before; /* the slice's begin */
@@ -32,18 +32,18 @@ struct lane {
   pthread_t thread;
   struct operation *operations; /* its share of the tape */
   uint64_t count, place, limit;
-  uint64_t next; /* how many operations it played since the tape's start */
-  /* Of the kinds that it plays. Slices use two sections: what is counted, and the lead-ins. */
+  uint64_t next; /* number of operations played since the tape's start */
+  /* One for each section and kind that it plays. Slices use two sections: the counted parts, and the lead-ins. */
   struct recorder *recorders[SECTIONS][KINDS];
-  struct recorder **section; /* of the section that is going on */
+  struct recorder **section; /* the recorders of the current section */
   struct timeline timeline;
   struct histogram *lag;
   struct groups *groups;
   struct call_log calls; /* empty unless the run asked for a call log */
-  /* When the slice's lead-in ends, and after it the first half of the counted part; UINT64_MAX: no part follows. */
+  /* The end of the slice's lead-in, then of the first half of the counted part; UINT64_MAX: no part follows. */
   uint64_t next_part_ns;
   uint64_t middle_ns, half_ended_ns, half_played;        /* of the counted part; half_ended_ns 0: it has not ended */
-  uint64_t counted_since_ns, lead_in_ok, lead_in_failed; /* the begin of the counted part, and what came before it */
+  uint64_t counted_since_ns, lead_in_ok, lead_in_failed; /* the begin of the counted part; operations before it */
   bool counting;
   uint8_t *used;
   uint64_t sent_ns, ended_ns, queued, unsent, barriers, reconnects_before, renewed, failed_connects;
@@ -70,16 +70,16 @@ struct player {
 
 /* In lane.c. Wait for the window's start, and play until it ends. */
 void lane_play_window(struct lane *lane);
-/* What a slice plays from now on is counted. `since_ns`: when that began. */
+/* Begin the slice's counted part, at `since_ns`. */
 void lane_begin_counting(struct lane *lane, uint64_t since_ns);
-/* A thread that plays has nothing more to do; the last one tells the main thread. */
+/* A lane's thread has finished; the last one wakes the main thread. */
 void lane_tell_over(struct player *player);
 
-/* Null with the `reason` where it cannot connect. Takes the tape. */
+/* Null with the `reason` if it cannot connect. Takes ownership of the tape. */
 struct player *player_open(
     const struct client *client, const struct setup *setup, struct tape *tape, int over_fd, char *reason);
 void player_close(struct player *player);
-/* Forget what the last run left; the tape is played from its start. No call log. */
+/* Discard the last run's results, and go to the tape's start. No call log. */
 void player_reset(struct player *player, bool prefill, int64_t ops, int64_t duration_ms);
 
 enum { NO_LIMIT = -1 };
@@ -88,7 +88,7 @@ void player_start(
     struct player *player, bool prefill, int64_t ops, int64_t duration_ms, uint64_t start_unix_ns, bool logs_calls);
 /* Wait for the lanes' threads to end. */
 void player_join(struct player *player);
-/* How long the run took that has ended. */
+/* The times of the run that has ended. */
 struct totals player_totals(struct player *player);
 
 #endif

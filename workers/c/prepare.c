@@ -1,4 +1,4 @@
-/* The request `prepare`, and the refusals before anything is timed. */
+/* The request `prepare`, and the refusals before the prefill. */
 #include "prepare.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ static bool read_options(json_t *options, struct setup *setup)
   return true;
 }
 
-/* A number of at least `least`; the default where there is none. */
+/* A number of at least `least`, or the default `otherwise`. */
 static bool read_number(json_t *object, uint64_t otherwise, json_int_t least, uint64_t *to)
 {
   *to = object ? (uint64_t)json_integer_value(object) : otherwise;

@@ -1,4 +1,4 @@
-/* The request `prepare`, and the refusals before anything is timed. */
+/* The request `prepare`, and the refusals before the prefill. */
 #ifndef PREPARE_H
 #define PREPARE_H
 
@@ -6,13 +6,13 @@
 
 #include <jansson.h>
 
-/* False with the reason in `text` where the request is none. The words stay in the request. */
+/* False with the reason in `text` if the request is malformed. Its texts stay in the request. */
 bool read_setup(json_t *request, struct setup *setup, char *text);
 
-/* Writes why a client cannot play a tape in this way into `text`, if so. */
+/* Writes into `text` why a client cannot play the tape with this setup; nothing if it can. */
 void refuse(const struct client *client, const struct setup *setup, const struct tape *tape, char *text);
 
-/* Every kind that there is. */
+/* All kinds. */
 kind_set every_kind(void);
 
 #endif

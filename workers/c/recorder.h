@@ -1,4 +1,4 @@
-/* What a lane notes of its operations, kind by kind. */
+/* The results of a lane's operations, for each kind. */
 #ifndef RECORDER_H
 #define RECORDER_H
 
@@ -7,9 +7,9 @@
 
 struct recorder {
   uint64_t attempts, ok, hits, misses, not_stored, keys, value_bytes, key_bytes, busy_ns;
-  uint64_t faults[STATUSES]; /* of those that failed, from WRONG_VALUE on */
+  uint64_t faults[STATUSES]; /* failed operations by status, from WRONG_VALUE on */
   struct histogram service;
-  struct histogram response; /* used in an open loop; in a closed one it would be the same samples */
+  struct histogram response; /* only in an open loop; in a closed loop it would equal `service` */
 };
 
 void recorder_note(

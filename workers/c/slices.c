@@ -88,7 +88,7 @@ static uint64_t counted_since(const struct lane *lane)
   return lane->counting ? lane->counted_since_ns : lane->next_part_ns;
 }
 
-/* How long the first half is: to its last completion; without one, to the middle. */
+/* The length of the first half: to its last completion; without one, to the middle. */
 static uint64_t half_ns(struct lane *lane)
 {
   const uint64_t end_ns = window_end_ns(&lane->player->window);
@@ -96,8 +96,7 @@ static uint64_t half_ns(struct lane *lane)
   return span(counted_since(lane), lane->half_ended_ns ? lane->half_ended_ns : middle_ns);
 }
 
-/* How long the lane's counted part is: not less than to the slice's end, so that the time without a CPU belongs to it.
- */
+/* The length of the lane's counted part: at least to the slice's end, to include time without a CPU. */
 static uint64_t counted_ns(struct lane *lane)
 {
   const uint64_t since_ns = counted_since(lane);
@@ -106,7 +105,7 @@ static uint64_t counted_ns(struct lane *lane)
   return span(since_ns, played && lane->ended_ns > end_ns ? lane->ended_ns : end_ns);
 }
 
-/* How long the slice was counted, and its first half: the means of the lanes that have operations. */
+/* The length of the counted part, and of its first half: the means over the lanes with operations. */
 static void mean_times(struct player *p, struct slice_result *sum)
 {
   uint64_t callers = 0, played = 0;

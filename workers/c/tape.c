@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { HEADER_BYTES = 184, FORMAT = 2, RECORD_BYTES = 16, GENERATIONS = 4 };
-/* By the generation that the record of a read tells: those that it may bring, as bits. */
+/* The generations that a read may bring, as bits, by the generation in its record. */
 static const uint8_t RIGHT[GENERATIONS] = {0xf, 0xe, 0x6, 0xa};
 static const char COUNTER[] = "1000000000";
 
@@ -42,7 +42,7 @@ struct record {
   uint32_t key, length, exptime_s;
 };
 
-/* Where a check writes what failed. */
+/* The buffer for the text of a failed check. */
 struct error_text {
   char *text;
   size_t size;
@@ -208,7 +208,7 @@ struct tape *tape_open(const char *path, char *error, size_t size)
     snprintf(error, size, "%s: %s", path, file < 0 ? strerror(errno) : "no file with anything in it");
   } else {
     t->bytes = (uint64_t)status.st_size;
-    /* Populated, so that no page is fetched while anything is timed. */
+    /* Populated, so that no page fault is timed. */
     t->data = mmap(NULL, t->bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
     if (t->data == MAP_FAILED) {
       snprintf(error, size, "%s: %s", path, strerror(errno));

@@ -1,7 +1,7 @@
-/* A window as it went: a thousand slices, what ended in each; a hundred of them are a section.
+/* The timeline of a window: the operations that ended in each of a thousand slices; a hundred slices are a section.
  *
- * All room is there before the window, and an operation costs a comparison and two additions. What
- * ends after the window, in an open loop that is late, has slices too; the last holds the rest. */
+ * All memory is allocated before the window, and an operation costs a comparison and two additions. Operations that
+ * end after a late open loop's window have slices too; the last one has the rest. */
 #ifndef TIMELINE_H
 #define TIMELINE_H
 
@@ -15,19 +15,19 @@ struct slice {
 
 struct timeline {
   uint64_t start_ns, slice_ns; /* 0: the window ends by a number of operations and has no slices */
-  uint64_t end_ns;             /* of the slice that is going on */
+  uint64_t end_ns;             /* the end of the current slice */
   uint32_t at;
   struct slice slices[MOST_SLICES];
 };
 
-/* Of a window that lasts so long, or 0; it begins with timeline_start. */
+/* Clear it for a window of `duration_ns`, or 0; timeline_start begins it. */
 void timeline_clear(struct timeline *timeline, uint64_t duration_ns);
 void timeline_start(struct timeline *timeline, uint64_t start_ns);
 
-/* Go on to the slice that an instant is in, where the one that was going on has ended. */
+/* Go on to the slice of an instant, if the current one has ended. */
 void timeline_advance(struct timeline *timeline, uint64_t now_ns);
 
-/* The section of the slice that is going on. */
+/* The section of the current slice. */
 static inline unsigned timeline_section(const struct timeline *timeline)
 {
   return timeline->at < SLICES ? timeline->at / SECTION_SLICES : SECTIONS - 1;

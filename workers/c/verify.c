@@ -54,7 +54,7 @@ static struct verified verify_write(const struct operation *op, const struct ans
   case REPLACE:
   case MSET:
     verified.value_bytes = answer->status == DONE ? op->value_bytes : 0;
-    if (answer->status == MISSED) /* what the binary wire says to a `replace` of nothing */
+    if (answer->status == MISSED) /* the binary wire's answer to a `replace` of a missing key */
       verified.status = op->verb == SET ? FAULT_SERVER : NOT_STORED;
     if (answer->status == NOT_STORED && op->verb == SET)
       verified.status = FAULT_SERVER;

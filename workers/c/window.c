@@ -3,9 +3,9 @@
 
 #include <sys/resource.h>
 
-/* A sleep is late by some tens of µs; the rest of a wait is spent asking the clock. */
+/* A sleep ends some tens of µs late, so the last part of a wait polls the clock. */
 static const uint64_t SPIN_NS = 60000;
-/* A wait looks this often whether it is still wanted. */
+/* A wait checks at this interval whether the run was stopped. */
 static const uint64_t LOOK_NS = 20000000;
 
 uint64_t window_end_ns(struct window *w)

@@ -1,4 +1,4 @@
-/* When a run begins, what ends it, and how to wait for an instant in it. */
+/* The begin and the end of a run, and waiting for an instant in it. */
 #ifndef WINDOW_H
 #define WINDOW_H
 
@@ -10,7 +10,7 @@
 /* Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped. */
 struct window {
   uint64_t start_ns, timeout_ns;
-  uint64_t tape_start_ns; /* when the tape's time was, or would have been, 0 */
+  uint64_t tape_start_ns; /* the instant at which the tape's time is 0 */
   _Atomic uint64_t end_ns;
   atomic_bool stopped;
 };
@@ -33,7 +33,7 @@ struct totals {
 /* Add the CPU time since `before`. */
 void totals_add_cpu(struct totals *totals, const struct rusage *before);
 
-/* From one instant to another; 0 if that is earlier. */
+/* The time from one instant to another; 0 if the second is earlier. */
 static inline uint64_t span(uint64_t from_ns, uint64_t until_ns)
 {
   return until_ns > from_ns ? until_ns - from_ns : 0;
@@ -41,7 +41,7 @@ static inline uint64_t span(uint64_t from_ns, uint64_t until_ns)
 
 uint64_t window_end_ns(struct window *window);
 
-/* A window that begins at an instant of the wall clock, but not sooner than `ahead_ns` from now. */
+/* A window that begins at an instant of the wall clock, but at the earliest `ahead_ns` from now. */
 void window_begin(struct window *window, uint64_t start_unix_ns, uint64_t ahead_ns, uint64_t duration_ns);
 
 /* End it now. */

@@ -9,9 +9,9 @@
  *   tape.c     the tape, checked             timeline.c   the window in slices and sections
  *   groups.h   the times of whole groups     call_log.c   a record of each call
  *   base64.c   bytes as text
- *   clients/   one file for each library     README.md    what a client file has to hold
+ *   clients/   one file for each library     README.md    what a client file must contain
  *
- * This thread reads stdin, tells progress and waits; lanes are threads of their own. */
+ * This thread reads stdin, reports progress and waits; each lane has its own thread. */
 #include "messages.h"
 #include "prepare.h"
 
@@ -25,15 +25,15 @@
 #include <unistd.h>
 
 static const uint64_t PROGRESS_NS = 1000000000;
-/* A call that outlasts every time-out by this much will not come back. */
+/* A call that outlasts every time-out by this much will never return. */
 static const uint64_t LOST_NS = 5000000000;
 
 static const struct client *client;
 static FILE *out;
-static int over[2]; /* a pipe: the last lane says that it is done */
+static int over[2]; /* a pipe: the last lane writes a byte when it ends */
 static struct player *player;
 static struct setup setup;
-static json_t *setup_request; /* holds the words of `setup` */
+static json_t *setup_request; /* owns the texts of `setup` */
 
 static void send_answer(json_t *message)
 {
@@ -51,7 +51,7 @@ static char *grown(char *buffer, size_t bytes)
   return larger;
 }
 
-/* A line of stdin, or null at its end. What follows it stays for the next call. */
+/* A line of stdin, or null at its end. The rest stays for the next call. */
 static char *next_line(bool wait, bool *ended)
 {
   static char *buffer;
@@ -132,7 +132,7 @@ static json_t *prepare(json_t *request)
   return player ? json_pack("{ss}", "type", "ready") : error_message("connect", text, true);
 }
 
-/* Whether a call of the library has not come back for too long. */
+/* Whether a call of the library has not returned for too long. */
 static bool is_lost(void)
 {
   for (uint64_t t = 0; t < player->lane_count; t++) {
@@ -172,7 +172,7 @@ static bool listen_in(void)
     json_decref(request);
   }
   if (ended)
-    _exit(0); /* the caller is gone, and a call of the library may not come back */
+    _exit(0); /* the orchestrator is gone, and a call of the library may never return */
   return bye;
 }
 
@@ -181,7 +181,7 @@ static bool wait_for_lanes(bool tells_progress, bool *bye)
 {
   uint64_t next = clock_ns() + PROGRESS_NS;
   struct pollfd sources[2] = {{0, POLLIN, 0}, {over[0], POLLIN, 0}};
-  *bye |= listen_in(); /* what came together with the run */
+  *bye |= listen_in(); /* requests that arrived together with the run */
   for (;;) {
     uint64_t now = clock_ns();
     if (poll(sources, 2, next > now ? (int)((next - now) / 1000000 + 1) : 0) < 0)
@@ -203,11 +203,11 @@ static bool wait_for_lanes(bool tells_progress, bool *bye)
 
 static json_t *lost(void)
 {
-  player = NULL; /* with a thread in it that is not coming back */
+  player = NULL; /* keep its memory: one of its threads never returns */
   return error_message("client", "a call of the library does not return", false);
 }
 
-/* Write the call log that a run asked for. Null, or what went wrong. */
+/* Write the call log that a run asked for. Null, or an error. */
 static json_t *write_calls(const char *path)
 {
   if (!*path || call_log_write(path, player))
@@ -215,7 +215,7 @@ static json_t *write_calls(const char *path)
   return error_message("internal", "the call log cannot be written", true);
 }
 
-/* A limit of a run; NO_LIMIT where there is none. */
+/* A limit of a run, or NO_LIMIT. */
 static int64_t limit_of(json_t *request, const char *name)
 {
   json_t *limit = json_object_get(request, name);
@@ -235,7 +235,7 @@ static const char *refused_run(json_t *request)
   if (!player)
     return "run before prepare";
   if (!phase || (strcmp(phase, "prefill") && strcmp(phase, "warmup") && strcmp(phase, "measure")))
-    return "no phase that it knows";
+    return "an unknown phase";
   return is_negative(request, "ops") || is_negative(request, "duration_ms") ? "a run of less than nothing" : NULL;
 }
 
@@ -325,7 +325,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "worker CLIENT: one of %s\n", client_names());
     return 2;
   }
-  /* Stdout is the protocol's alone, whatever a library prints. */
+  /* Stdout is for the protocol only, even if a library prints. */
   out = fdopen(dup(1), "w");
   if (!out || dup2(2, 1) < 0 || pipe(over))
     return 1;

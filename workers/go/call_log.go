@@ -1,4 +1,4 @@
-// The call log of docs/call-log.md: a record of each call, written when a run is over.
+// The call log of docs/call-log.md: a record of each call, written after the run.
 
 package main
 
@@ -18,18 +18,18 @@ const (
 	mostWrongBytes   = 4096
 	clockMonotonic   = 1
 	callOk, callMiss = 0, 1
-	faultToOutcome   = 1 // the outcomes of failures follow in the order of the faults
+	faultToOutcome   = 1 // a fault plus this is its outcome
 )
 
-// WrongReply is what the library returned for a read whose value was wrong.
+// WrongReply is the library's result for a read whose value was wrong.
 type WrongReply struct {
 	Record uint64 `json:"record"`
 	Value  string `json:"value"`
 }
 
-// callLog is what a lane notes of its calls; nil if no call log was asked for.
+// callLog has the calls of a lane; nil unless the run asked for a call log.
 type callLog struct {
-	records []byte       // made before the window
+	records []byte       // allocated before the window
 	count   atomic.Int64 // read by the worker, also while a call of the lane hangs
 	wrong   []WrongReply
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Client is a library as this worker drives it. README.md says what each part has to do.
+// Client is a library as this worker drives it. README.md says what each part must do.
 type Client struct {
 	Library  string // its Go module; `none` if there is no library
 	Wires    []string
 	Features []string
-	Options  map[string][]string // and the values that each may have, its default first
+	Options  map[string][]string // the possible values of each, its default first
 	New      func() Session
-	// Refuse says why a tape cannot be played; empty if it can. May be nil.
+	// Refuse says why the client cannot play a tape; empty if it can. May be nil.
 	Refuse func(tape *Tape) string
 }
 
@@ -26,28 +26,28 @@ type Session interface {
 	// Handlers are one caller's use of the library, by kind. The worker asks for them once on a
 	// session that is never opened, to learn the kinds, and once for each caller after Open.
 	Handlers() Handlers
-	// Flush waits at the end of a lane's run for what the library has only queued. It returns false
-	// if there is nothing to wait for.
+	// Flush waits, at the end of a lane's run, for operations in the library's queue. It returns
+	// false if there is nothing to wait for.
 	Flush() bool
 	// Reconnects counts the connections that were opened after Open.
 	Reconnects() int64
-	// Close ends the connections and lets go of every key and value of the tape.
+	// Close ends the connections and releases every key and value of the tape.
 	Close()
 }
 
-// BaseSession is for a session to embed.
+// BaseSession has defaults; sessions embed it.
 type BaseSession struct{}
 
 // Flush has nothing to wait for.
 func (BaseSession) Flush() bool { return false }
 
-// Reconnects knows of none.
+// Reconnects counts none.
 func (BaseSession) Reconnects() int64 { return 0 }
 
 // Close has nothing to end.
 func (BaseSession) Close() {}
 
-// Handlers are the kinds that a library can do, and how.
+// Handlers are the kinds that a library supports, with the handler of each.
 type Handlers map[Kind]Handler
 
 // Handler does one kind of operation. Call is the library's call and is timed; Verify judges its
@@ -57,24 +57,24 @@ type Handler struct {
 	Verify func(op *Op) Result
 }
 
-// Op is one operation, made ready before its call. It is the lane's and used again for the next.
+// Op is one operation, prepared before its call. The lane reuses it for the next one.
 type Op struct {
 	Tape     *Tape
 	Kind     Kind
-	Prefill  bool // stored before anything is timed
+	Prefill  bool // part of the prefill
 	Record   *Record
 	Key      string
-	Value    []byte   // what is written
-	Keys     []string // of a batch
+	Value    []byte   // the value to write
+	Keys     []string // the keys of a batch
 	ExptimeS uint32
 	Amount   uint64
-	Wrong    []byte // what was read, if it is a wrong value
+	Wrong    []byte // the value that was read, if it is wrong
 }
 
-// index is which key stands in place i.
+// index is the number of the key in place i.
 func (op *Op) index(i int) uint32 { return op.Tape.index(op.Record, i) }
 
-// told is the generation that the record tells of a key: of those of an mget, only of the first.
+// told is the generation in the record for a key; for an mget, only the first key has one.
 func (op *Op) told(i int) uint8 {
 	if i > 0 {
 		return 0
@@ -82,7 +82,7 @@ func (op *Op) told(i int) uint8 {
 	return op.Record.generation()
 }
 
-// unsupported is what a client cannot do; its text is the answer's reason.
+// unsupported is an error for something that a client cannot do; its text is the answer's reason.
 type unsupported struct{ reason, remedy string }
 
 func (u *unsupported) Error() string { return u.reason }
@@ -93,7 +93,7 @@ func cannot(format string, words ...any) error {
 
 var clients = map[string]*Client{}
 
-// register adds a client to those that the worker can play. Each client file calls it in `init`.
+// register adds a client to the registry. Each client file calls it in `init`.
 func register(name string, client *Client) { clients[name] = client }
 
 func (c *Client) inProcess() bool { return c.Wires[0] == "none" }
@@ -113,7 +113,7 @@ func (c *Client) capabilities() []string {
 	return listed
 }
 
-// refuse says what a client cannot do, before anything is timed.
+// refuse returns an error for something that a client cannot do, before the prefill.
 func (c *Client) refuse(request *Request, tape *Tape) error {
 	handlers := c.New().Handlers()
 	for kind := range Kind(kindCount) {
@@ -141,7 +141,7 @@ func (c *Client) refuse(request *Request, tape *Tape) error {
 	return c.refuseServers(request)
 }
 
-// refuseOption says what is wrong with an option; empty if nothing is.
+// refuseOption says why an option is wrong; empty if it is right.
 func (c *Client) refuseOption(name, value string, encrypts bool) string {
 	if encrypts && slices.Contains(tlsOptions, name) {
 		return ""

@@ -1,8 +1,8 @@
-// How clients connect. A connector dials as Go programs do, TCP_NODELAY is Go's default, and counts
-// the connections that are opened after Open: those are reconnects.
+// Connections of clients. A connector dials as Go programs do (TCP_NODELAY is Go's default), and
+// counts the connections that are opened after Open as reconnects.
 //
-// A library with a pool of its own gets `dial`. While Open makes the first connections, `dial` holds
-// each until all are there: a pool opens a connection only for a caller that finds none idle, so this
+// A library with its own pool gets `dial`. While Open makes the first connections, `dial` holds each
+// until all are there: a pool opens a connection only for a caller that finds none idle, so this
 // makes it open one for each caller. A library that takes a connection gets a `callerConn`.
 
 package main
@@ -28,7 +28,7 @@ type connector struct {
 	later   atomic.Int64 // connections opened after the first ones
 
 	guard   sync.Mutex
-	missing map[string]int           // by address: callers that are still to come
+	missing map[string]int           // by address: callers that have not arrived yet
 	whole   map[string]chan struct{} // closed once all are there
 }
 
@@ -36,7 +36,7 @@ func newConnector(setup *Prepare) *connector {
 	return &connector{setup: setup, missing: map[string]int{}, whole: map[string]chan struct{}{}}
 }
 
-// open has the library make its first connections: one for each caller and server.
+// open makes the library open its first connections: one for each caller and server.
 func (c *connector) open(ping func() error) error {
 	config, err := readTLS(c.setup.Options)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *connector) open(ping func() error) error {
 	c.tls = config
 	callers := c.setup.Callers
 	if !c.setup.Common() {
-		callers = 1 // how many its pool keeps is the library's own affair
+		callers = 1 // the library itself decides how many its pool keeps
 	}
 	c.opening.Store(true)
 	defer c.opening.Store(false)
@@ -73,7 +73,7 @@ func (c *connector) dial(ctx context.Context, network, address string) (net.Conn
 	case c.setup.Common():
 		select {
 		case <-c.arrive(address):
-		case <-ctx.Done(): // another caller's connection failed, and it will not come here
+		case <-ctx.Done(): // another caller's connection failed, and it will never arrive
 		}
 	}
 	return connection, err
@@ -83,12 +83,12 @@ func (c *connector) connect(ctx context.Context, network, address string) (net.C
 	if c.tls == nil {
 		return c.dialer.DialContext(ctx, network, address)
 	}
-	// Without a name of its own, it takes the one that the certificate must have from the address.
+	// Without a name in the options, the certificate must have the address's name.
 	dialer := tls.Dialer{NetDialer: &c.dialer, Config: c.tls}
 	return dialer.DialContext(ctx, network, address)
 }
 
-// tlsOptions belong to a client that encrypts; all but the name are PEM files.
+// tlsOptions belong to a client with TLS; all except the name are PEM files.
 var tlsOptions = []string{"tls", "tls_name", "tls_client_cert", "tls_client_key"}
 
 // readTLS reads the files that the options name; nil without the option `tls`.
@@ -128,15 +128,15 @@ func (c *connector) arrive(address string) chan struct{} {
 }
 
 // callerConn is the connection of one caller to one server, for a library that takes a connection.
-// After a failure it is unknown which reply comes next: `hangUp` closes it, and the next `ready` opens
-// another one.
+// After a failure the next reply could belong to an earlier request: `hangUp` closes the connection,
+// and the next `ready` opens another one.
 type callerConn struct {
 	connector *connector
 	server    string // host:port, or the path of a Unix socket
 	conn      net.Conn
 }
 
-// connectCaller connects one caller to a server. To be called in Open, once for each caller.
+// connectCaller connects one caller to a server. Open calls it once for each caller.
 func (c *connector) connectCaller(server string) (*callerConn, error) {
 	c.opening.Store(true)
 	defer c.opening.Store(false)
@@ -145,7 +145,7 @@ func (c *connector) connectCaller(server string) (*callerConn, error) {
 	return caller, err
 }
 
-// ready gives the connection, opened again if need be; what is done with it fails at the time-out.
+// ready returns the connection, reopened if need be, with the time-out as its deadline.
 func (c *callerConn) ready() (net.Conn, error) {
 	timeout := c.connector.setup.Timeout
 	if c.conn == nil {

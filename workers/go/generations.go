@@ -1,13 +1,13 @@
-// Generations: the values of a key that show which write a read has brought.
+// Generations: different values of a key, which show whose write a read has brought.
 
 package main
 
-// The number of values of a key at a length. By the generation in the record of a read: the allowed ones.
+// The number of values of a key at a length; the allowed ones, by the generation in the record of a read.
 const generations = 4
 
 var rightGenerations = [generations][]uint8{{0, 1, 2, 3}, {1, 2, 3}, {2, 1}, {3, 1}}
 
-// generation is of a write that of its value, of a read that of the lane's last write of its (first) key before it.
+// generation is the one of a write's value, or of the lane's last write of a read's (first) key before it.
 func (r *Record) generation() uint8 { return r.Flags >> 1 }
 
 func (t *Tape) mayHaveGeneration(r *Record) bool {
@@ -15,7 +15,7 @@ func (t *Tape) mayHaveGeneration(r *Record) bool {
 	return verb && t.lanes > 0 && r.generation() < generations
 }
 
-// value is what a key holds at a length in a generation. Nil where there is none.
+// value is a key's value at a length in a generation; nil if there is none.
 func (t *Tape) value(k uint32, length int, generation uint8) []byte {
 	if uint64(length) > t.poolBytes {
 		return nil
@@ -25,7 +25,7 @@ func (t *Tape) value(k uint32, length int, generation uint8) []byte {
 	return t.pool[at : at+uint64(length) : at+uint64(length)]
 }
 
-// right tells whether a value that was read is a key's; `told` is the generation of the read's record.
+// right tells whether a read may bring a value; `told` is the generation in the read's record.
 func (t *Tape) right(k uint32, value []byte, told uint8) bool {
 	if !t.verified {
 		return true
@@ -36,7 +36,7 @@ func (t *Tape) right(k uint32, value []byte, told uint8) bool {
 	return string(value) == string(t.value(k, len(value), told)) || t.lanes > 0 && t.allowed(k, value, told)
 }
 
-// allowed says whether another generation than the reported one is right.
+// allowed tells whether another generation than the record's is right.
 func (t *Tape) allowed(k uint32, value []byte, told uint8) bool {
 	if t.anyGeneration.Load() {
 		told = 0
@@ -49,7 +49,7 @@ func (t *Tape) allowed(k uint32, value []byte, told uint8) bool {
 	return false
 }
 
-// begins notes a phase: a prefill that comes once more has failed before, and what it sent may still come.
+// begins notes a phase: a second prefill means that the first failed, and its writes may still arrive.
 func (t *Tape) begins(prefill bool) {
 	if prefill && t.filled {
 		t.anyGeneration.Store(true)

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Cancelling is a session some of whose calls take a context.
+// Cancelling is a session with calls that take a context.
 type Cancelling interface {
-	// HandlersUntil are the handlers of one caller for the kinds whose calls can take a context: the
-	// one that `current` gives when the call begins.
+	// HandlersUntil are one caller's handlers for the kinds whose calls take a context: the result of
+	// `current` at the begin of the call.
 	HandlersUntil(current func() context.Context) Handlers
 }
 
-// GiveUp is which calls each caller gives up, in a part of the window.
+// GiveUp says which calls each caller gives up, in a part of the window.
 type GiveUp struct {
 	Every   int64 `json:"every"`
 	AfterMs int64 `json:"after_ms"`
@@ -22,8 +22,8 @@ type GiveUp struct {
 	EndMs   int64 `json:"end_ms"`
 }
 
-// steps are a caller's steps, with calls that it gives up. The window starts at startNs; `calls`
-// are counted.
+// steps are a caller's handlers, some of whose calls end early. The window starts at startNs; `calls`
+// counts the calls that could be given up.
 func (g *GiveUp) steps(own [kindCount]Handler, session Cancelling, startNs int64, calls *int64) [kindCount]Handler {
 	hasCome := func() bool {
 		sinceMs := (clock() - startNs) / int64(time.Millisecond)

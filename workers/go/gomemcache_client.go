@@ -1,5 +1,5 @@
-// gomemcache, Brad Fitzpatrick's: see gomemcache_pool.go for how it is used. With `profile=defaults` its pool
-// keeps 2 idle connections, further callers open one for each call, and its time-out is 0.5 s.
+// gomemcache by Brad Fitzpatrick: gomemcache_pool.go makes its calls. With `profile=defaults` its pool keeps
+// 2 idle connections, further callers open one for each call, and its time-out is 0.5 s.
 
 package main
 

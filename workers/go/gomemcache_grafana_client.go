@@ -1,9 +1,10 @@
-// gomemcache, Grafana's fork: see gomemcache_pool.go for how it is used. With `profile=defaults` its pool keeps
-// 2 idle connections, further callers open one for each call, and its time-outs are 0.1 s.
+// gomemcache, Grafana's fork: gomemcache_pool.go makes its calls. With `profile=defaults` its pool keeps 2 idle
+// connections, further callers open one for each call, and its time-outs are 0.1 s.
 //
-// It takes the end of a connection for the end of a reply, so that a server which dies in a read
-// looks like a miss, and it keeps the dead connection. Here an end is made another error than io.EOF,
-// which it knows for a failure. Its `Close` leaves connections open; they are closed here.
+// The library takes the end of a connection for the end of a reply: a server that dies in a read looks
+// like a miss, and the pool keeps the dead connection. So `grafanaConn` returns another error than
+// io.EOF, which the library treats as a failure. The library's `Close` leaves connections open; this
+// file closes them.
 
 package main
 
@@ -80,7 +81,7 @@ func (s *grafanaSession) Close() {
 
 var errEnded = errors.Join(net.ErrClosed, errors.New("the server closed the connection"))
 
-// grafanaConn is a connection whose end is an error.
+// grafanaConn is a connection whose end is an error other than io.EOF.
 type grafanaConn struct {
 	net.Conn
 	session *grafanaSession
@@ -103,7 +104,7 @@ func (c *grafanaConn) Close() error {
 
 func (s *grafanaSession) Handlers() Handlers { return s.pool().handlers() }
 
-// HandlersUntil has reads only: the one call of the library that takes a context reads many keys.
+// HandlersUntil has reads only: the library's only call with a context reads many keys.
 func (s *grafanaSession) HandlersUntil(current func() context.Context) Handlers {
 	p := s.pool()
 	p.get = func(key string) (*memcache.Item, error) {

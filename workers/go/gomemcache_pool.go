@@ -1,9 +1,9 @@
 // The common part of both gomemcaches: the same calls, with types of their own.
 //
-// One `Client` serves all callers, as Go programs have it. Its pool is made as large as there are
-// callers, so that each finds an idle connection: never more of them, never a new one. It sends
-// `gets` for every read, keys are spread over servers by CRC-32 modulo their number, and a failed
-// connection is closed; the next call opens another. Nothing can be asked for without a reply.
+// One `Client` serves all callers, as in Go programs. Its pool has room for one connection for each
+// caller, so that each caller always finds an idle one. The library sends `gets` for every read,
+// spreads keys over servers by CRC-32 modulo their number, and closes a failed connection; the next
+// call opens another. It has no operations without a reply.
 
 package main
 
@@ -12,7 +12,7 @@ import (
 	"errors"
 )
 
-// The options of both; the library knows one way to spread keys, its own.
+// The options of both. The library has only its own way to spread keys.
 var poolOptions = map[string][]string{
 	"profile": {"common", "defaults", "tuned"},
 	"hashing": {"default"},
@@ -33,7 +33,7 @@ type pool[I any] struct {
 	decr     func(key string, amount uint64) (uint64, error)
 	ping     func() error
 
-	item  func(op *Op) *I // a new one: whoever writes makes one, so that is timed too
+	item  func(op *Op) *I // makes a new item, in the timed part: every program has to make one
 	renew func(item *I, op *Op)
 	value func(item *I) []byte
 
@@ -76,7 +76,7 @@ func (p *pool[I]) handlers() Handlers {
 	return handlers
 }
 
-// swap is a read and a write with the token that it brought; without the one there is no other.
+// swap is a read, then a write with its token; without an item there is no write.
 func (l *poolLane[I]) swap(op *Op) {
 	if l.read, l.err = l.get(op.Key); l.err != nil {
 		l.read = nil

@@ -1,14 +1,14 @@
-// The times of whole groups of the tape (docs/tape.md), which a lane plays one operation after the other.
+// The times of whole groups of the tape (docs/tape.md), whose operations a lane plays one after the other.
 
 package main
 
-// groups is what a lane notes of its groups; nil if they are not timed.
+// groups has the results of a lane's groups; nil if they are not timed.
 type groups struct {
 	length  uint64
 	ok      int64
 	place   uint64 // the next operation's place in its group
 	beganNs int64
-	whole   bool // all operations of the group so far were right and are counted
+	whole   bool // all operations of the group so far were right and count
 	times   *Histogram
 }
 
@@ -25,7 +25,7 @@ func (g *groups) free() {
 	}
 }
 
-// note notes an operation: whether it was right and is counted, its begin and its end.
+// note notes an operation: whether it was right and counts, its begin and its end.
 func (g *groups) note(ok bool, beganNs, nowNs int64) {
 	if g.place == 0 {
 		g.beganNs, g.whole = beganNs, true
@@ -42,7 +42,7 @@ func (g *groups) note(ok bool, beganNs, nowNs int64) {
 	}
 }
 
-// cut is called when a slice begins: a group that the last one has cut is not counted.
+// cut discards a group that the last slice has cut. Call it when a slice begins.
 func (g *groups) cut() {
 	if g != nil {
 		g.whole = false

@@ -4,7 +4,7 @@ package main
 
 import "runtime"
 
-// Heap is that of a run.
+// Heap has the allocations and collections of a run.
 type Heap struct {
 	Allocations    uint64 `json:"allocations"`
 	AllocatedBytes uint64 `json:"allocated_bytes"`

@@ -1,4 +1,4 @@
-// Who this worker is.
+// The worker's identity.
 
 package main
 
@@ -16,7 +16,7 @@ func (w *Worker) hello() any {
 	}
 }
 
-// moduleVersion is what the linker wrote into this binary of a module. A source tree has no version: it has a path.
+// moduleVersion is a module's version in this binary, as the linker wrote it; for a source tree, its path.
 func moduleVersion(path string) string {
 	info, known := debug.ReadBuildInfo()
 	if !known {

@@ -1,5 +1,5 @@
-// Histogram in HdrHistogram's own buckets, in memory that the collector does not know of: what is noted
-// must not change how often it runs.
+// Histograms with HdrHistogram's buckets, outside of the Go heap, so that they do not change how often
+// the collector runs.
 
 package main
 
@@ -21,7 +21,7 @@ const (
 	bucketCount = 28 << (linearBits - 1)
 )
 
-// Histogram are counts by bucket. Pages that are never written to take no memory.
+// Histogram has the counts by bucket. Unwritten pages take no memory.
 type Histogram struct {
 	counts []int64
 	pages  []byte
@@ -36,7 +36,7 @@ func newHistogram() *Histogram {
 	return &Histogram{unsafe.Slice((*int64)(unsafe.Pointer(&pages[0])), bucketCount), pages}
 }
 
-// free gives the memory back; they hold nothing any more.
+// free returns the memory of histograms, which are empty then.
 func (t *Histogram) free() {
 	if t != nil {
 		_ = syscall.Munmap(t.pages)
@@ -44,7 +44,7 @@ func (t *Histogram) free() {
 	}
 }
 
-// put records a time; one beyond the bounds counts as the bound.
+// put records a time; a time beyond the bounds counts as the bound.
 func (t *Histogram) put(ns int64) {
 	value := uint64(min(max(ns, lowestNs), highestNs))
 	shift := max(bits.Len64(value)-linearBits, 0)
@@ -57,7 +57,7 @@ func (t *Histogram) add(other *Histogram) {
 	}
 }
 
-// any tells whether there is a time.
+// any tells whether it has a time.
 func (t *Histogram) any() bool {
 	for _, count := range t.counts {
 		if count != 0 {
@@ -67,7 +67,7 @@ func (t *Histogram) any() bool {
 	return false
 }
 
-// encode is a histogram as it travels; nil if there is nothing in it.
+// encode returns the text of a histogram for messages; nil if it is empty.
 func (t *Histogram) encode() (*string, error) {
 	if t == nil || !t.any() {
 		return nil, nil

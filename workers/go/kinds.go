@@ -1,4 +1,4 @@
-// The kinds of operation: a verb of the tape, and whether it asks for no reply.
+// The kinds of operation: a verb of the tape, with or without a reply.
 
 package main
 
@@ -27,10 +27,10 @@ const (
 
 type verbFacts struct {
 	name      string
-	quiet     bool // may be asked for without a reply
+	quiet     bool // may have no reply
 	batch     bool // names a run of keys
-	valueless bool // its `length` is no value's
-	counters  bool // may be done to a counter
+	valueless bool // its `length` is not the length of a value
+	counters  bool // allowed on a counter
 }
 
 var verbs = [...]verbFacts{
@@ -50,7 +50,7 @@ var verbs = [...]verbFacts{
 	Decr:    {name: "decr", quiet: true, valueless: true, counters: true},
 }
 
-// Kind is a verb, and in the lowest bit whether there is no reply.
+// Kind is a verb; the lowest bit says that there is no reply.
 type Kind uint8
 
 const kindCount = 2 * len(verbs)
@@ -73,7 +73,7 @@ func (k Kind) String() string {
 	return verbs[k>>1].name
 }
 
-// reads tells whether it brings values.
+// reads tells whether the kind brings values.
 func (k Kind) reads() bool {
 	switch k.verb() {
 	case Get, Gets, Mget, Gat:

@@ -7,36 +7,36 @@ import (
 	"sync/atomic"
 )
 
-// How often a lane says how far it is; the worker tells it on once a second.
+// The interval at which a lane publishes its progress; the worker reports it once a second.
 const reportEveryNs = 100_000_000
 
-// lane plays every group of records whose turn is its own.
+// lane plays its share of the tape's groups.
 type lane struct {
 	tape      *Tape
 	place     uint64 // of `lanes`
 	lanes     uint64
-	own       [kindCount]Handler // its use of the library
-	steps     [kindCount]Handler // these, or others that give up calls
+	own       [kindCount]Handler // the handlers of the library
+	steps     [kindCount]Handler // the same, or handlers that give up calls
 	flush     func() bool
-	renewal   *renewal // nil: its connections stay
+	renewal   *renewal // nil: it keeps its connections
 	givesUp   *GiveUp  // nil: it gives up no calls
 	givenUp   int64    // calls that could have been given up
-	timeoutNs int64    // a call that lasts so long is a timeout
+	timeoutNs int64    // a longer call is a timeout
 	inProcess bool     // its client has no server
 
-	// The run that is going on.
+	// The current run.
 	prefill bool
 	at      uint64 // number of the next record, or in the prefill of the next key
 	passNs  int64  // window's start, moved by the period with each pass
-	left    int64  // operations that it may still make
+	left    int64  // operations that it may still play
 	op      Op
-	record  Record // the prefill's
+	record  Record // the current record of the prefill
 	names   []string
 	open    bool
 
 	sections                   [][kindCount]*Recorder // one for each part of the window, or one for all of it
-	leadIn                     [kindCount]*Recorder   // what slices do not count
-	recorders                  *[kindCount]*Recorder  // of the section that is going on, or of the lead-in
+	leadIn                     [kindCount]*Recorder   // the lead-ins of slices, which do not count
+	recorders                  *[kindCount]*Recorder  // of the current section, or of the lead-in
 	timeline                   *timeline
 	lags                       *Histogram
 	groups                     *groups
@@ -50,8 +50,8 @@ type lane struct {
 	faults                     int64
 	slice                      laneSlice
 	nextReportNs               int64
-	reportedOk, reportedFailed atomic.Int64 // of other goroutines to read
-	alive                      atomic.Int64 // when it was last seen between two calls
+	reportedOk, reportedFailed atomic.Int64 // for other goroutines
+	alive                      atomic.Int64 // its last instant between two calls
 }
 
 func newLane(tape *Tape, place, lanes int, session Session, timeoutNs int64) *lane {
@@ -62,7 +62,7 @@ func newLane(tape *Tape, place, lanes int, session Session, timeoutNs int64) *la
 	return l
 }
 
-// ready begins a run; all that it will note into is made here.
+// ready prepares a run, and allocates all memory for its results.
 func (l *lane) ready(prefill bool, limit int64, window *Window) {
 	l.prefill, l.left, l.passNs = prefill, limit, window.startNs
 	l.open = l.tape.times != nil && !prefill
@@ -105,7 +105,7 @@ func (l *lane) newRecorders() (recorders [kindCount]*Recorder) {
 	return recorders
 }
 
-// free gives back what the last run was noted into.
+// free returns the memory for the last run's results.
 func (l *lane) free() {
 	l.lags.free()
 	l.groups.free()
@@ -120,7 +120,7 @@ func (l *lane) free() {
 	l.groups, l.calls = nil, nil
 }
 
-// playSafely plays, and gives the error that a panic is; the other lanes stop then.
+// playSafely plays, and returns a panic as an error; then the other lanes stop.
 func (l *lane) playSafely(window *Window, active *atomic.Int64) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -137,7 +137,7 @@ func (l *lane) playSafely(window *Window, active *atomic.Int64) (err error) {
 
 // play runs from the window's start to its end. An open loop counts its calls in `active`.
 func (l *lane) play(window *Window, active *atomic.Int64) {
-	defer l.alive.Store(math.MaxInt64) // no lane waits for it any more
+	defer l.alive.Store(math.MaxInt64) // the worker must not wait for it any more
 	if _, waited := window.waitUntil(window.startNs, &l.alive); !waited {
 		return
 	}
@@ -194,7 +194,7 @@ func (l *lane) openLoop(window *Window, active *atomic.Int64) {
 	}
 }
 
-// call makes the operation that is ready, and notes it; the instant of its end.
+// call makes the prepared call, and notes its result; returns the instant of its end.
 func (l *lane) call(due int64, open bool) int64 {
 	steps := &l.steps[l.op.Kind]
 	began := clock()
@@ -244,7 +244,7 @@ func (l *lane) noteLag(lagNs int64) {
 func (l *lane) noteFault(fault Fault) {
 	l.faults++
 	if fault != FaultWrongValue {
-		l.tape.anyGeneration.Store(true) // if it is a write, it may still come
+		l.tape.anyGeneration.Store(true) // if it was a write, it may still arrive
 	}
 }
 
@@ -255,7 +255,7 @@ func (l *lane) report(now int64) {
 	l.nextReportNs = now + reportEveryNs
 }
 
-// noteUnsent notes what was due in the window and will not be sent: it waited at least until now.
+// noteUnsent notes operations that were due in the window and that will not be sent: they waited at least until now.
 func (l *lane) noteUnsent(due int64, window *Window) {
 	now := clock()
 	end := min(window.endNs.Load(), now)
@@ -275,7 +275,7 @@ func (l *lane) noteUnsent(due int64, window *Window) {
 	}
 }
 
-// part is the share of a total that one of `parts` parts has; without a total it is endless.
+// part is the share of a total for one of `parts` parts; endless without a total.
 func part(total *int64, number, parts int) int64 {
 	if total == nil {
 		return math.MaxInt64

@@ -4,7 +4,7 @@ package main
 
 import "encoding/json"
 
-// Request is any of the requests; what a line leaves out has its default.
+// Request is any of the requests; missing fields have their defaults.
 type Request struct {
 	Type string `json:"type"`
 	// prepare
@@ -25,7 +25,7 @@ type Request struct {
 	Calls       string  `json:"calls"`
 	GivesUp     *GiveUp `json:"gives_up"`
 	Heap        bool    `json:"heap"`
-	// slice, which has a StartUnixNs too
+	// slice, which also has StartUnixNs
 	LengthUs int64 `json:"length_us"`
 	LeadInUs int64 `json:"lead_in_us"`
 }
@@ -128,7 +128,7 @@ type Operation struct {
 	Service     *string          `json:"service"`
 }
 
-// Unsupported says that this worker cannot do that.
+// Unsupported says that this worker cannot do what was requested.
 type Unsupported struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`

@@ -1,4 +1,4 @@
-// null: no library at all. What is measured with it is the loop's own cost.
+// null: no library. It measures the loop's own cost.
 
 package main
 
@@ -11,8 +11,8 @@ func init() {
 	})
 }
 
-// nullSession answers each read with what it has to bring, and does nothing else. What is stored before
-// anything is timed is there; it remembers nothing else.
+// nullSession answers each read with the right value, and stores nothing: the keys of the prefill are
+// always there, and no others.
 type nullSession struct{ BaseSession }
 
 func (nullSession) Open(*Prepare) error { return nil }

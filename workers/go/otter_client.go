@@ -1,8 +1,8 @@
 // otter v2, in the worker's own process: a bounded cache (W-TinyLFU) that all callers share. It has
-// room for twice the tape's keys, so nothing is evicted, yet its policy is at work.
+// room for twice the tape's keys, so it evicts nothing, but its policy does its work.
 //
-// It keeps the reference that it is given, and gives the same back. It has no read of many: `mget`
-// is a loop of single ones. Its expiry is a rule of the whole cache: here each write counts anew.
+// It keeps references to values, and returns the same references. It cannot read several keys at
+// once: `mget` is a loop of single reads. Its expiry is a rule of the whole cache: each write renews it.
 
 package main
 
@@ -20,7 +20,7 @@ func init() {
 		New:      func() Session { return &otterSession{} },
 		Refuse: func(tape *Tape) string {
 			if len(tape.exptimes) > 1 {
-				return "one expiry time for all writes: it is set for the whole cache"
+				return "one expiry time for all writes only: the whole cache has one"
 			}
 			return ""
 		},
@@ -49,7 +49,7 @@ func (s *otterSession) Close() {
 	if s.cache != nil {
 		s.cache.StopAllGoroutines()
 		s.cache.InvalidateAll()
-		s.cache.CleanUp() // what its buffers still hold
+		s.cache.CleanUp() // applies the writes in its buffers
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// A call that outlasts every time-out by this much will not come back.
+// A call that outlasts every time-out by this much will never return.
 const lostNs = 5_000_000_000
 
 // Player is a client that is ready to play.
@@ -35,11 +35,11 @@ func newPlayer(client *Client, setup *Prepare, segment [2]int) (*Player, error) 
 	}
 	player := &Player{tape: setup.Tape, sessions: sessions, setup: setup}
 	if len(setup.Servers) == 0 || !setup.Common() || setup.Tape.lanes != uint64(segment[1]*setup.Callers) {
-		setup.Tape.anyGeneration.Store(true) // they are for another way to play the tape
+		setup.Tape.anyGeneration.Store(true) // operations may overtake each other, or the generations are for other lanes
 	}
 	timeoutNs := int64(setup.Timeout)
 	if client.inProcess() {
-		timeoutNs = math.MaxInt64 // with no server to wait for, nothing is late
+		timeoutNs = math.MaxInt64 // without a server, no call is late
 	}
 	for t := range setup.Callers {
 		place, lanes := segment[0]*setup.Callers+t, segment[1]*setup.Callers
@@ -67,7 +67,7 @@ func closeAll(sessions []Session) {
 	}
 }
 
-// progress is how many operations succeeded and how many failed so far.
+// progress returns the numbers of operations that succeeded and failed so far.
 func (p *Player) progress() (ops, errors int64) {
 	for _, l := range p.lanes {
 		ops += l.reportedOk.Load()
@@ -76,7 +76,7 @@ func (p *Player) progress() (ops, errors int64) {
 	return ops, errors
 }
 
-// hangs tells whether a lane is in a call that will not come back.
+// hangs tells whether a lane is in a call that will never return.
 func (p *Player) hangs() bool {
 	for _, l := range p.lanes {
 		if clock()-l.alive.Load() > 2*int64(p.setup.Timeout)+lostNs+reportEveryNs {
@@ -97,7 +97,7 @@ func (p *Player) beginSlices() *Slices {
 	return p.slices
 }
 
-// endSlices ends those that were begun, if any; their lanes hold what they noted until the next run.
+// endSlices ends the slices, if any; their lanes keep the results until the next run.
 func (p *Player) endSlices() {
 	if p.slices != nil {
 		p.slices.end()
@@ -105,7 +105,7 @@ func (p *Player) endSlices() {
 	}
 }
 
-// begin makes a run ready, so that nothing is left to do at the window's start.
+// begin prepares a run, so that nothing is left to do at the window's start.
 func (p *Player) begin(request *Request, window *Window) {
 	p.endSlices()
 	prefill := request.Phase == "prefill"
@@ -122,10 +122,10 @@ func (p *Player) begin(request *Request, window *Window) {
 			l.calls = newCallLog(len(p.lanes))
 		}
 	}
-	runtime.GC() // what came before is not the run's to clear away
+	runtime.GC() // the run must not collect earlier garbage
 }
 
-// play runs a phase; blocks until it is over.
+// play runs a phase; blocks until its end.
 func (p *Player) play(request *Request, window *Window) (*Done, error) {
 	var active atomic.Int64
 	reconnects, renewed := p.connections()
@@ -159,13 +159,13 @@ func (p *Player) play(request *Request, window *Window) (*Done, error) {
 	return p.done(request.Phase, totals)
 }
 
-// internalError is a mistake in this worker's own code, a client file for one.
+// internalError is a mistake in this worker's own code, such as a client file.
 type internalError struct{ text string }
 
 func (e *internalError) Error() string { return e.text }
 
-// panicked is the error that a recovered panic is: internal if this program's own code panicked, and
-// not the library that it called. The stack goes to stderr.
+// panicked returns a recovered panic as an error: internal if this program's own code panicked, and
+// not the library. The stack goes to stderr.
 func panicked(crash any) error {
 	fmt.Fprintf(os.Stderr, "panic: %v\n%s", crash, debug.Stack())
 	callers := make([]uintptr, 64)
@@ -184,7 +184,7 @@ func panicked(crash any) error {
 	return fmt.Errorf("a call of the library panicked: %v", crash)
 }
 
-// totals are what a run took, or all slices together.
+// totals are the times and counts of a run, or of all slices together.
 type totals struct {
 	elapsedNs, sendElapsedNs int64
 	userNs, systemNs         int64
@@ -193,14 +193,14 @@ type totals struct {
 	heap                     *Heap // of a run that asked for it
 }
 
-// count has the connections that were opened again beyond these numbers.
+// count adds the connections that were reopened beyond these numbers.
 func (t *totals) count(p *Player, reconnects, renewed int64) {
 	t.reconnects, t.renewed = p.connections()
 	t.reconnects -= reconnects
 	t.renewed -= renewed
 }
 
-// totals of a run that has ended, without what the kernel and the library know.
+// totals of a run that has ended, without the figures of the kernel and the library.
 func (p *Player) totals(window *Window) (sum totals) {
 	for _, l := range p.lanes {
 		sum.elapsedNs = max(sum.elapsedNs, l.endedNs-window.startNs)
@@ -245,7 +245,7 @@ func (p *Player) done(phase string, sum totals) (*Done, error) {
 	return done, err
 }
 
-// cpuNs is what this process has used so far, in its own code and in the kernel.
+// cpuNs is the CPU time of this process so far, in its own code and in the kernel.
 func cpuNs() (user, system int64) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

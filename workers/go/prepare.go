@@ -13,11 +13,11 @@ import (
 // Prepare is the request `prepare`.
 type Prepare struct {
 	Tape    *Tape
-	Servers []string // `host:port` or a path, as the libraries write them
+	Servers []string // `host:port` or a path, as the libraries take them
 	Callers int
 	Timeout time.Duration
 	Options map[string]string
-	// ReconnectAfter is how many calls a caller makes on its connections; 0: they stay.
+	// ReconnectAfter is the number of calls that a caller makes on its connections; 0: no limit.
 	ReconnectAfter int64
 }
 
@@ -33,7 +33,7 @@ func newPrepare(request *Request, tape *Tape) *Prepare {
 	return setup
 }
 
-// Common tells the ground that all libraries share from a library as it comes.
+// Common says whether to use the settings that all libraries share.
 func (s *Prepare) Common() bool {
 	return s.Options["profile"] == "" || s.Options["profile"] == "common"
 }
@@ -41,7 +41,7 @@ func (s *Prepare) Common() bool {
 // Tuned says whether to use the settings that the library's documents recommend.
 func (s *Prepare) Tuned() bool { return s.Options["profile"] == "tuned" }
 
-// valid refuses numbers and addresses that no worker could do anything with.
+// valid refuses numbers and addresses that no worker could use.
 func (r *Request) valid() error {
 	switch {
 	case r.Threads < 1 || r.Connections < 1 || r.Depth < 1:

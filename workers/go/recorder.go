@@ -1,7 +1,7 @@
-// A lane's notes while it is measured, and the sum over the lanes.
+// The results of a lane, and the sum over the lanes.
 //
-// Counts and histograms are filled as it goes, since a cache in the process would fill gigabytes of
-// single notes. All of it is allocated before the window.
+// A lane adds each operation to counts and histograms: with a cache in the process, a list of single
+// operations would take gigabytes. All memory is allocated before the window.
 
 package main
 
@@ -82,7 +82,7 @@ func (t *Recorder) add(other *Recorder) {
 	}
 }
 
-// responses are its response times: in a closed loop they are the same samples as the service's.
+// responses are the response times: in a closed loop the same samples as the service times.
 func (t *Recorder) responses() *Histogram {
 	if t.response != nil {
 		return t.response
@@ -90,7 +90,7 @@ func (t *Recorder) responses() *Histogram {
 	return t.service
 }
 
-// counts are its message without the histograms.
+// counts is its message without the histograms.
 func (t *Recorder) counts() *Operation {
 	message := &Operation{
 		Attempts: t.attempts, OK: t.ok, Hits: t.hits, Misses: t.misses, NotStored: t.notStored,
@@ -129,7 +129,7 @@ func operations(lanes []*lane, open bool) (map[string]*Operation, error) {
 	return messages(whole, (*Recorder).message)
 }
 
-// leadIn is what slices did not count.
+// leadIn has the operations that slices did not count.
 func leadIn(lanes []*lane) (map[string]*Operation, error) {
 	whole := map[Kind]*Recorder{}
 	for _, l := range lanes {
@@ -138,7 +138,7 @@ func leadIn(lanes []*lane) (map[string]*Operation, error) {
 	return messages(whole, func(t *Recorder) (*Operation, error) { return t.counts(), nil })
 }
 
-// addTo adds what there is by kind.
+// addTo adds recorders by kind.
 func addTo(whole map[Kind]*Recorder, recorders *[kindCount]*Recorder, open bool) {
 	for kind, recorder := range recorders {
 		if recorder == nil || recorder.attempts == 0 && !recorder.responses().any() {
@@ -151,7 +151,7 @@ func addTo(whole map[Kind]*Recorder, recorders *[kindCount]*Recorder, open bool)
 	}
 }
 
-// messages are recorders as they are sent; they are freed.
+// messages turns recorders into messages, and frees them.
 func messages(whole map[Kind]*Recorder, message func(*Recorder) (*Operation, error)) (map[string]*Operation, error) {
 	sent := map[string]*Operation{}
 	for kind, recorder := range whole {

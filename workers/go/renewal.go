@@ -1,5 +1,5 @@
-// Connections that are closed after a number of calls, and opened again: between two calls, where no time is taken.
-// Each caller has a session of its own then, as it cannot close its share of a pool.
+// Closes connections after a number of calls and opens them again, between two calls, not timed. Each caller then has
+// its own session, since it cannot close its share of a pool.
 
 package main
 
@@ -7,18 +7,18 @@ import "strconv"
 
 const reconnectAfter = "reconnect_after"
 
-// renewal is what a lane knows of the life of its session.
+// renewal is the state of a lane's session.
 type renewal struct {
 	open        func() (Session, error)
-	session     *Session // where its player has it
+	session     *Session // the player's reference to it
 	after, made int64    // calls
 	servers     int64
 	renewed     int64 // connections
-	reconnects  int64 // of the sessions before this one
-	err         error // a server could not be reached again
+	reconnects  int64 // of earlier sessions
+	err         error // why a new session could not be opened
 }
 
-// refuseRenewal says why connections cannot be renewed as asked; empty if they can.
+// refuseRenewal says why the client cannot renew connections as requested; empty if it can.
 func (c *Client) refuseRenewal(value string) string {
 	after, err := strconv.ParseUint(value, 10, 63)
 	switch {
@@ -30,7 +30,7 @@ func (c *Client) refuseRenewal(value string) string {
 	return ""
 }
 
-// openSessions are one that all callers share, or one for each whose connections are renewed.
+// openSessions opens one session for all callers, or one for each if connections are renewed.
 func openSessions(client *Client, setup *Prepare) (sessions []Session, err error) {
 	count, own := 1, *setup
 	if setup.ReconnectAfter > 0 {
@@ -46,7 +46,7 @@ func openSessions(client *Client, setup *Prepare) (sessions []Session, err error
 	return sessions, nil
 }
 
-// newRenewal is for the session of a caller; nil if its connections stay.
+// newRenewal is for the session of a caller; nil if it keeps its connections.
 func newRenewal(client *Client, setup *Prepare, session *Session) *renewal {
 	if setup.ReconnectAfter == 0 {
 		return nil
@@ -60,7 +60,7 @@ func newRenewal(client *Client, setup *Prepare, session *Session) *renewal {
 	return &renewal{open: open, session: session, after: setup.ReconnectAfter, servers: int64(len(setup.Servers))}
 }
 
-// use makes the lane call a session from now on.
+// use makes the lane use a session from now on.
 func (l *lane) use(session Session) {
 	l.flush, l.own = session.Flush, [kindCount]Handler{}
 	for kind, steps := range session.Handlers() {
@@ -69,7 +69,7 @@ func (l *lane) use(session Session) {
 	l.arm(session)
 }
 
-// arm has calls given up from now on if the run asks for it.
+// arm makes the lane give up calls from now on, if the run asks for it.
 func (l *lane) arm(session Session) {
 	l.steps = l.own
 	if cancelling, can := session.(Cancelling); can && l.open && l.givesUp != nil {
@@ -77,7 +77,7 @@ func (l *lane) arm(session Session) {
 	}
 }
 
-// renew makes way for a new session if this one has had its calls; false if a server cannot be reached.
+// renew opens a new session if this one has made all its calls; false if that fails.
 func (l *lane) renew() bool {
 	r := l.renewal
 	if r.made < r.after {
@@ -103,7 +103,7 @@ func (r *renewal) failure() error {
 	return r.err
 }
 
-// connections are those that were opened again since the player began: lost ones, and those that were renewed.
+// connections are the numbers of lost and of renewed connections that were reopened since the player began.
 func (p *Player) connections() (reconnects, renewed int64) {
 	for _, session := range p.sessions {
 		reconnects += session.Reconnects()

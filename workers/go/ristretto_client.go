@@ -1,12 +1,11 @@
 // ristretto v2, in the worker's own process: a bounded cache (TinyLFU) that all callers share. It
 // has room for twice the tape's keys, each of cost 1.
 //
-// A set of a key that it does not hold is only queued: a read that follows may miss it, as it would
-// in a program that uses it, and when the queue is full it is dropped. A dropped set is an error
-// `client` here. The prefill waits where the queue may be full, and each run ends with a wait until
-// the queue is empty, which is in `elapsed_ns`. It cannot add, replace, or say whether a key that it
-// deletes was there. It has no read of many: `mget` is a loop of single ones. It tells keys apart by
-// a hash of 128 bits, and keeps the reference that it is given.
+// The cache only queues a set of a new key: a read that follows may miss it, and a full queue drops
+// it. A dropped set is an error `client` here. The prefill waits when the queue may be full, and each
+// run ends with a wait until the queue is empty, which `elapsed_ns` includes. The cache cannot add,
+// replace, or say whether a deleted key was there. It cannot read several keys at once: `mget` is a
+// loop of single reads. It distinguishes keys by a hash of 128 bits, and keeps references to values.
 
 package main
 
@@ -16,7 +15,7 @@ import (
 	"github.com/dgraph-io/ristretto/v2"
 )
 
-// Its queue has 32 768 places; a wait well before that is never late, whoever else sets.
+// Its queue has 32 768 places; a wait well before that is never late, with any number of callers.
 const ristrettoBurst = 64
 
 func init() {
@@ -37,7 +36,7 @@ func (s *ristrettoSession) Open(setup *Prepare) error {
 	var err error
 	s.cache, err = ristretto.NewCache(&ristretto.Config[string, []byte]{
 		NumCounters: 10 * room, MaxCost: room, IgnoreInternalCost: true,
-		BufferItems: 64, // what its documentation recommends
+		BufferItems: 64, // as its documentation recommends
 	})
 	return err
 }

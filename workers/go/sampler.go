@@ -15,7 +15,7 @@ import (
 
 const sampleHz = 500
 
-// sampled plays a run. A measured one is sampled if CACHEMARK_PROFILE names a file for its stacks.
+// sampled plays a run, and samples a measured one if CACHEMARK_PROFILE names a file for its stacks.
 func sampled(request *Request, play func() (*Done, error)) (*Done, error) {
 	path := os.Getenv("CACHEMARK_PROFILE")
 	if path == "" || request.Phase != "measure" {
@@ -39,7 +39,7 @@ func sampled(request *Request, play func() (*Done, error)) (*Done, error) {
 	return done, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// foldedStacks has a line for each sample: its functions from the outermost on, and how often it was taken.
+// foldedStacks has a line for each sample: its functions from the outermost on, and its count.
 func foldedStacks(taken *bytes.Buffer) (string, error) {
 	samples, err := profile.Parse(taken)
 	if err != nil {
@@ -51,7 +51,7 @@ func foldedStacks(taken *bytes.Buffer) (string, error) {
 		var frames []string
 		for l := len(sample.Location) - 1; l >= 0; l-- {
 			lines := sample.Location[l].Line
-			for n := len(lines) - 1; n >= 0; n-- { // what was inlined comes first
+			for n := len(lines) - 1; n >= 0; n-- { // inlined functions come first
 				frames = append(frames, frame(lines[n].Function))
 			}
 		}

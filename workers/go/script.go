@@ -2,7 +2,7 @@
 
 package main
 
-// next makes the lane's next operation ready; false if there is none.
+// next prepares the lane's next operation; false if there is none.
 func (l *lane) next() bool {
 	if l.left == 0 {
 		return false

@@ -1,4 +1,4 @@
-// Slices: lanes that stay ready in their goroutines, and play on for a short time when they are asked to.
+// Slices: lanes that stay ready in their goroutines, and play on for a short time at each request.
 
 package main
 
@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 )
 
-// laneSlice is what a lane knows of the slice that is going on. In a run all is counted.
+// laneSlice is a lane's state in the current slice. In a run, everything counts.
 type laneSlice struct {
 	counting       bool  // the lead-in is over
-	nextPartNs     int64 // when the lead-in ends, and after it the first half of what counts; MaxInt64: no part follows
+	nextPartNs     int64 // end of the lead-in, then of the first half of the counted part; MaxInt64: no part follows
 	middleNs       int64 // of the counted part
 	countedSinceNs int64 // the begin of the counted part
 	played, faults int64 // in the lead-in
@@ -19,19 +19,19 @@ type laneSlice struct {
 	halfPlayed     int64 // by then, with the lead-in
 }
 
-// plays tells whether there are operations for the lane: a tape may have fewer groups than lanes.
+// plays tells whether the lane has operations: a tape may have fewer groups than lanes.
 func (l *lane) plays() bool { return l.place*l.tape.group < uint64(len(l.tape.records)) }
 
-// countedSinceNs is when the counted part begins whose first completion is now.
+// countedSinceNs is the begin of the counted part, whose first completion is now.
 func (l *lane) countedSinceNs(now int64) int64 {
 	if l.inProcess {
-		return l.slice.nextPartNs // its calls wait for nothing but a CPU
+		return l.slice.nextPartNs // its calls wait for a CPU only
 	}
 	return now
 }
 
-// countedNs is how long its counted part is: not less than to the slice's end, so that the time without a CPU
-// belongs to it. halfNs is how long the first half is: to its last completion; without one, to the middle.
+// countedNs is the length of its counted part: at least to the slice's end, to include time without a CPU.
+// halfNs is the length of the first half: to its last completion; without one, to the middle.
 func (l *lane) countedNs(endNs int64) (countedNs, halfNs int64) {
 	sinceNs, halfEndNs := l.slice.nextPartNs, min(l.slice.middleNs, endNs)
 	if l.slice.counting {
@@ -64,13 +64,13 @@ func (l *lane) endPart(now int64) {
 	l.slice.halfEndedNs, l.slice.halfPlayed, l.slice.nextPartNs = now, l.played, math.MaxInt64
 }
 
-// readySlices begins at the tape's start; all that slices are noted into is made here.
+// readySlices begins at the tape's start, and allocates all memory for the results of slices.
 func (l *lane) readySlices(window *Window) {
 	l.ready(false, math.MaxInt64, window)
 	l.leadIn = l.newRecorders()
 }
 
-// beginSlice makes a lane go on where it is on the tape, whose time stood still for so long.
+// beginSlice lets a lane go on at its place on the tape, whose time stood still since the last slice.
 func (l *lane) beginSlice(window *Window, leadInNs, pausedNs int64) {
 	l.passNs += pausedNs
 	l.played, l.faults = 0, 0
@@ -83,7 +83,7 @@ func (l *lane) beginSlice(window *Window, leadInNs, pausedNs int64) {
 		l.slice.middleNs = math.MaxInt64
 	}
 	if leadInNs == window.durationNs {
-		l.slice.nextPartNs = math.MaxInt64 // nothing is counted
+		l.slice.nextPartNs = math.MaxInt64 // nothing counts
 	}
 	l.alive.Store(window.startNs)
 }
@@ -100,13 +100,13 @@ type Slices struct {
 	window   *Window // of the last slice
 	leadInNs int64
 	totals   totals
-	// What was opened again before the first slice.
+	// The numbers of reopened connections before the first slice.
 	reconnects, renewed int64
 	// The slice's begin.
 	userNs, systemNs int64
 }
 
-// newSlices starts the goroutines. The first message of `over` says that all of them wait.
+// newSlices starts the goroutines. The first message on `over` says that all of them wait.
 func newSlices(player *Player) *Slices {
 	count := len(player.lanes)
 	s := &Slices{
@@ -140,7 +140,7 @@ func (s *Slices) playLane(t int, l *lane) {
 	}
 }
 
-// begin lets the lanes play a slice; `over` tells when it has ended.
+// begin lets the lanes play a slice; a message on `over` says that it has ended.
 func (s *Slices) begin(window *Window, leadInNs int64) {
 	s.userNs, s.systemNs = cpuNs()
 	pausedNs := window.startNs - max(s.window.startNs, s.window.endNs.Load())
@@ -154,7 +154,7 @@ func (s *Slices) begin(window *Window, leadInNs int64) {
 	}
 }
 
-// result is the result of the ended slice; it is added to the totals.
+// result returns the result of the ended slice, and adds it to the totals.
 func (s *Slices) result() (*SliceDone, error) {
 	for _, err := range s.errs {
 		if err != nil {
@@ -188,7 +188,7 @@ func (s *Slices) result() (*SliceDone, error) {
 	return done, nil
 }
 
-// countedNs is how long the slice was counted, and its first half: the means of the lanes that have operations.
+// countedNs is the length of the counted part, and of its first half: the means over the lanes with operations.
 func (s *Slices) countedNs() (countedNs, halfNs int64) {
 	callers, played := int64(0), int64(0)
 	for _, l := range s.player.lanes {
@@ -205,7 +205,7 @@ func (s *Slices) countedNs() (countedNs, halfNs int64) {
 	return countedNs / max(callers, 1), halfNs / max(callers, 1)
 }
 
-// end ends the goroutines. The slices' sum is `done` then.
+// end ends the goroutines, and returns the sum of the slices.
 func (s *Slices) end() {
 	for _, turn := range s.turns {
 		close(turn)

@@ -1,7 +1,7 @@
 // The tape: its tables, checked before they are trusted.
 //
-// It is read into memory of its own beside the Go heap: a tape of 100 MB on the heap would make the
-// collector run a hundredth as often as it does in the program that a library is used in.
+// It is in memory outside of the Go heap: with a tape of 100 MB on the heap, the collector would run
+// a hundred times less often than in a real program.
 
 package main
 
@@ -17,10 +17,10 @@ import (
 const (
 	tapeVersion = 2
 	headerBytes = 184
-	counterText = "1000000000" // what each counter is stored as
+	counterText = "1000000000" // the stored text of each counter
 )
 
-// Record is an operation as it stands on the tape.
+// Record is an operation on the tape.
 type Record struct {
 	Verb     Verb
 	Flags    uint8
@@ -43,10 +43,10 @@ type Tape struct {
 	group     uint64
 	verified  bool
 	thinks    bool // callers think between operations
-	fixed     bool // each write of a key has its length of the table
+	fixed     bool // each write of a key has the key's length in the table
 	counterAt uint64
-	lanes     uint64 // for which the records have generations; 0: they have none
-	// Whether a read may bring any of them: a write that failed may still come.
+	lanes     uint64 // number of lanes that the generations are for; 0: there are none
+	// Whether a read may bring any generation: a failed write may still arrive.
 	anyGeneration atomic.Bool
 	filled        bool // a prefill has begun
 
@@ -59,7 +59,7 @@ type Tape struct {
 	times   []uint64
 
 	kinds    [kindCount]bool
-	exptimes map[uint32]bool // of all writes, the prefill's among them
+	exptimes map[uint32]bool // of all writes, including the prefill's
 	longest  int             // most keys in one operation
 }
 
@@ -78,7 +78,7 @@ func check(holds bool, what string, at uint64) {
 	}
 }
 
-// header is what stands in the first 184 bytes, as it stands there.
+// header has the first 184 bytes, in the layout of the file.
 type header struct {
 	magic                                              [8]byte
 	version, headerBytes                               uint32
@@ -88,7 +88,7 @@ type header struct {
 	flags, group, counters, thinksAt                   uint64
 }
 
-// readTape reads and checks a file. Its error is a *tapeError where the file is no tape.
+// readTape reads and checks a file. Its error is a *tapeError if the file is no tape.
 func readTape(path string) (tape *Tape, err error) {
 	data, err := readAside(path)
 	if err != nil {
@@ -181,8 +181,8 @@ func (t *Tape) read() {
 	}
 }
 
-// table is a section of the file as numbers. The field at `fieldAt` of the header says where it
-// begins. The file is mapped, so it begins at a page.
+// table is a section of the file as numbers. It begins where the header's field at `fieldAt` says. The
+// file is mapped, so it begins at a page.
 func table[T any](data []byte, fieldAt, count uint64) []T {
 	var one T
 	at := binary.LittleEndian.Uint64(data[fieldAt:])
@@ -214,7 +214,7 @@ func (t *Tape) checkKeys(h *header) {
 	}
 }
 
-// checkRecords also learns what the tape asks for.
+// checkRecords also collects the kinds and settings that the tape needs.
 func (t *Tape) checkRecords(h *header) {
 	t.exptimes[uint32(t.exptimeS)] = true
 	for j := range t.records {
@@ -254,7 +254,7 @@ func (t *Tape) learn(r *Record, facts *verbFacts) {
 	}
 }
 
-// index is which key an operation names in place i.
+// index is the number of an operation's key in place i.
 func (t *Tape) index(r *Record, i int) uint32 {
 	if verbs[r.Verb].batch {
 		return t.runs[int(r.Key)+i]
@@ -268,13 +268,13 @@ func (t *Tape) key(k uint32) string {
 	return unsafe.String(&t.keys[from], to-from)
 }
 
-// close gives the memory back; nothing may hold a key or a value of it any more.
+// close returns the memory; the caller must have released all keys and values.
 func (t *Tape) close() { _ = syscall.Munmap(t.data) }
 
 // stored tells whether the prefill stores a key.
 func (t *Tape) stored(k uint32) bool { return uint64(k) < t.prefilled }
 
-// own is what the prefill stores for a key.
+// own is the prefill's value of a key.
 func (t *Tape) own(k uint32) []byte {
 	if uint64(k) >= t.counterAt {
 		return []byte(counterText)

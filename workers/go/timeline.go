@@ -1,4 +1,4 @@
-// The timeline of a window: a thousand slices, and what ended in each. A hundred slices are a section.
+// The timeline of a window: the operations that ended in each of a thousand slices. A hundred slices are a section.
 // All memory is allocated before the window; an operation costs a comparison and two additions.
 
 package main
@@ -16,7 +16,7 @@ const (
 type timeline struct {
 	startNs int64
 	sliceNs int64 // 0: the window ends by a number of operations and has no slices
-	endNs   int64 // of the slice that is going on
+	endNs   int64 // the end of the current slice
 	at      int
 	slices  [mostSlices]slice
 }

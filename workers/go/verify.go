@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Fault is why an operation failed; docs/fault-kinds.md says which is which.
+// Fault is the kind of a failure; docs/fault-kinds.md defines the kinds.
 type Fault uint8
 
 // The faults; the first is none.
@@ -42,10 +42,10 @@ func failed(fault Fault) Result { return Result{Fault: fault} }
 
 var missed = Result{Misses: 1}
 
-// otherFlags is what a value becomes whose item has other flags than 0: it equals no value of the tape.
+// otherFlags replaces a value with other flags than 0: it equals no value of the tape.
 var otherFlags = []byte("other flags than 0")
 
-// plain is a value that was read with its flags: all that cachemark stores has flags 0.
+// plain is a value that was read, if its flags are 0, as in all items of cachemark.
 func plain(value []byte, flags uint32) []byte {
 	if flags != 0 {
 		return otherFlags
@@ -62,7 +62,7 @@ func found(op *Op, value []byte) Result {
 	return Result{Hits: 1, Values: len(value)}
 }
 
-// foundMany judges a read of many keys: `look` gives a key's value, `count` is how many came.
+// foundMany judges a read of many keys: `look` returns a key's value, `count` is the number of values.
 func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
 	var result Result
 	for i := range op.Keys {
@@ -77,7 +77,7 @@ func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
 		result.Hits++
 		result.Values += len(value)
 	}
-	if result.Hits < count { // it brought keys that the call did not ask for
+	if result.Hits < count { // the reply has keys that the call did not ask for
 		return failed(FaultWrongValue)
 	}
 	return result
@@ -86,7 +86,7 @@ func foundMany(op *Op, count int, look func(i int) ([]byte, bool)) Result {
 // written judges a write that was done.
 func written(op *Op) Result { return Result{Values: len(op.Value)} }
 
-// refused judges an add, a replace or a cas that was answered with `not stored`.
+// refused judges an add, a replace or a cas with the answer `not stored`.
 func refused(op *Op) Result { return Result{NotStored: 1, Values: len(op.Value)} }
 
 // network is the fault behind an error of Go's net package; NoFault if there is no such fault.
@@ -101,7 +101,7 @@ func networkFault(err error) Fault {
 	return NoFault
 }
 
-// reply is the fault behind an answer of the server that a library passes on in an error's text.
+// reply is the fault behind an answer of the server, which a library puts into an error's text.
 func replyFault(text string) Fault {
 	switch {
 	case strings.Contains(text, "SERVER_ERROR"):
@@ -135,7 +135,7 @@ func existedIf(there bool) Result {
 	return Result{Hits: 1}
 }
 
-// manyOf is a read of many keys by a cache that has none: a loop of single ones.
+// manyOf reads many keys with a loop of single reads, for a cache without such a call.
 func manyOf(get func(key string) ([]byte, bool)) Handler {
 	type answer struct {
 		value []byte

@@ -1,4 +1,4 @@
-// A window: when a run begins, what ends it, and how to wait for an instant in it.
+// A window: the begin and the end of a run, and waiting for an instant in it.
 
 package main
 
@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// Go's own timers are up to a millisecond late on an idle machine; a sleep of the kernel's by
-	// some 0.1 ms. The rest of a wait is spent asking the clock.
+	// On an idle machine Go's timers are up to a millisecond late, and a sleep in the kernel some
+	// 0.1 ms. So the last part of a wait polls the clock.
 	spinNs = 150_000
-	// A wait looks this often whether it is still wanted.
+	// A wait checks at this interval whether the run was stopped.
 	lookNs = 20_000_000
-	// Lanes need a moment to be there before a window begins.
+	// The time that lanes need to be ready before a window begins.
 	startAheadNs = 5_000_000
 )
 
@@ -29,13 +29,13 @@ func clock() int64 { return int64(time.Since(epoch)) }
 // Window is shared by the lanes of a run. Its end moves to now when the run is stopped.
 type Window struct {
 	startNs    int64
-	durationNs int64 // 0 where it ends by a number of operations
+	durationNs int64 // 0 if it ends by a number of operations
 	timeoutNs  int64
 	endNs      atomic.Int64
 	stopped    atomic.Bool
 }
 
-// newWindow begins at an instant of the wall clock, but not sooner than so long from now, and does not end.
+// newWindow begins at an instant of the wall clock, but not before a minimal time from now, and has no end.
 func newWindow(startUnixNs, aheadNs int64, timeout time.Duration) *Window {
 	ahead := max(aheadNs, startUnixNs-time.Now().UnixNano())
 	window := &Window{startNs: clock() + ahead, timeoutNs: int64(timeout)}
@@ -43,7 +43,7 @@ func newWindow(startUnixNs, aheadNs int64, timeout time.Duration) *Window {
 	return window
 }
 
-// last makes the window last so long.
+// last sets the window's length.
 func (w *Window) last(ns int64) {
 	w.durationNs = ns
 	w.endNs.Store(w.startNs + ns)
@@ -54,7 +54,7 @@ func (w *Window) stop() {
 	w.endNs.Store(min(w.endNs.Load(), clock()))
 }
 
-// drainNs: what was due in an open loop's window and is not sent by this instant never is.
+// drainNs is the instant after which an open loop sends no operations that were due in its window.
 func (w *Window) drainNs() int64 {
 	end := w.endNs.Load()
 	if w.stopped.Load() || end == math.MaxInt64 {
@@ -63,7 +63,7 @@ func (w *Window) drainNs() int64 {
 	return end + 2*w.timeoutNs
 }
 
-// waitUntil waits for an instant and gives the one that it is then; false if the run was stopped.
+// waitUntil waits for an instant, and returns the time then; false if the run was stopped.
 func (w *Window) waitUntil(instantNs int64, alive *atomic.Int64) (int64, bool) {
 	for {
 		now := clock()

@@ -10,11 +10,11 @@
 //	slices.go    short turns of a player     script.go    what a lane plays next
 //	groups.go    the times of whole groups   heap.go, sampler.go  what a run allocates; samples of it
 //	hello.go     who this worker is          renewal.go    connections that are opened again as asked
-//	*_client.go  one file for each library   README.md     what a client file has to hold
+//	*_client.go  one file for each library   README.md     what a client file must contain
 //
 // The garbage collector runs with its defaults (GOGC=100, GOMAXPROCS = all CPUs), or as the
-// environment says: `hello` tells which. The loops allocate nothing, so what it has to collect is
-// the library's; see tape.go for why the tape is not on its heap.
+// environment says: the answer to `hello` names both. The loops allocate nothing, so all garbage is
+// the library's; tape.go says why the tape is not on the heap.
 package main
 
 import (
@@ -34,7 +34,7 @@ import (
 
 const progressEvery = time.Second
 
-// Worker answers requests one after the other; a run goes on in goroutines of its own meanwhile.
+// Worker answers requests one after the other, while a run plays in its own goroutines.
 type Worker struct {
 	name   string
 	client *Client
@@ -63,10 +63,10 @@ func main() {
 	}
 	worker := &Worker{name: os.Args[1], client: clients[os.Args[1]], out: out}
 	worker.serve()
-	os.Exit(0) // without waiting for a call of the library that may not come back
+	os.Exit(0) // without waiting for a call of the library, which may never return
 }
 
-// ownStdout keeps stdout for the protocol, whatever a library prints.
+// ownStdout keeps stdout for the protocol, even if a library prints.
 func ownStdout() (*os.File, error) {
 	fd, err := syscall.Dup(1)
 	if err != nil {
@@ -120,12 +120,12 @@ func (w *Worker) listen(inbox chan<- *Request) {
 		inbox <- request
 	}
 	if w.current(nil, false) != nil {
-		os.Exit(0) // the caller is gone, and a call of the library may not come back
+		os.Exit(0) // the orchestrator is gone, and a call of the library may never return
 	}
 	close(inbox)
 }
 
-// current is the window of the run that is going on, after setting it where `set`.
+// current is the window of the current run; with `set`, it is set first.
 func (w *Worker) current(window *Window, set bool) *Window {
 	w.running.Lock()
 	defer w.running.Unlock()
@@ -145,7 +145,7 @@ func (w *Worker) send(message any) {
 	_, _ = w.out.Write(append(line, '\n'))
 }
 
-// prepare reads the tape, refuses what cannot be done, connects.
+// prepare reads the tape, refuses what the client cannot do, and connects.
 func (w *Worker) prepare(request *Request) any {
 	if w.player != nil {
 		w.player.close()
@@ -170,7 +170,7 @@ func (w *Worker) prepare(request *Request) any {
 	return &Ready{Type: "ready", Protocol: 2}
 }
 
-// answerTo is the answer that an error is, of a kind where its type does not say more.
+// answerTo turns an error into an answer, of the given kind unless its type has its own.
 func answerTo(err error, kind string) any {
 	var refusal *unsupported
 	var file *fs.PathError
@@ -183,7 +183,7 @@ func answerTo(err error, kind string) any {
 	return failure(kind, err.Error())
 }
 
-// run plays a phase, and tells progress each second.
+// run plays a phase, and reports progress each second.
 func (w *Worker) run(request *Request) any {
 	if w.player == nil {
 		return failure("protocol", "run before prepare")
@@ -226,7 +226,7 @@ func doneOr[Answer any](done *Answer, err error) any {
 	return done
 }
 
-// wait waits for the lanes; the failure that it is if one of them does not come back.
+// wait waits for the lanes; returns a failure if one of them never returns.
 func (w *Worker) wait(player *Player, over <-chan struct{}, tells bool) any {
 	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
@@ -240,7 +240,7 @@ func (w *Worker) wait(player *Player, over <-chan struct{}, tells bool) any {
 				w.send(&Progress{Type: "progress", Ops: ops, Errors: faults})
 			}
 			if player.hangs() {
-				w.player = nil // with its tape: a lane still has it in its hands
+				w.player = nil // keep its tape: a lane still uses it
 				lost := failure("client", "a call of the library does not return")
 				lost.Definite = false
 				return lost
@@ -276,7 +276,7 @@ func (w *Worker) slice(request *Request) any {
 	}
 	done, err := slices.result()
 	if err != nil {
-		player.endSlices() // its lanes are in no state to play on
+		player.endSlices() // its lanes cannot play on
 	}
 	return doneOr(done, err)
 }

@@ -1,4 +1,4 @@
-// The call log of docs/call-log.md: a record of each call, written when a run is over.
+// The call log of docs/call-log.md: a record of each call, written after the run.
 
 import { writeFileSync } from 'node:fs';
 import { KINDS } from './kinds.mjs';
@@ -13,7 +13,7 @@ const MOST_WRONG_BYTES = 4096;
 const MISS = 1;
 const READS = new Set(['get', 'gets', 'mget', 'gat']);
 
-/** A run's notes of its calls. */
+/** The calls of a run. */
 class CallLog {
   constructor(path) {
     this.path = path;
@@ -51,10 +51,10 @@ class CallLog {
   }
 }
 
-/** The call log that a run asks for; null if it asks for none. */
+/** The call log of a run; null if the run asks for none. */
 export const callLogTo = (path) => (path ? new CallLog(path) : null);
 
-/** The outcomes of failures follow in the order of the faults. */
+/** The outcomes of failures have the order of the faults. */
 function outcome(call, fault) {
   if (fault !== OK) return fault + 1;
   return READS.has(KINDS[call.kind]) && call.hits === 0 ? MISS : OK;

@@ -1,4 +1,4 @@
-// How a client file is loaded and used; README.md says what it has to hold.
+// Loads and uses a client file; README.md says what the file must contain.
 
 import { readFileSync } from 'node:fs';
 
@@ -15,7 +15,7 @@ export function versionOf(name) {
   return JSON.parse(readFileSync(file, 'utf8')).version;
 }
 
-/** The exports of a client file. Throws Unsupported where a package is missing. */
+/** The exports of a client file. Throws Unsupported if a package is missing. */
 export async function loadClient(name) {
   try {
     return (await import(`./clients/${name}.mjs`)).default;
@@ -67,7 +67,7 @@ export class Session {
     return this.client.failure(error, call);
   }
 
-  /** Connect; a promise that is rejected after the longest time that this may take. */
+  /** Connect; the promise is rejected after a time limit. */
   connect() {
     return within(2 * this.setup.timeoutMs + CONNECT_MS, this.made.open?.(), 'no connection, and no error either');
   }
@@ -75,7 +75,7 @@ export class Session {
   /** Close its connections, and open others. */
   async renew() {
     if (this.setup.quiet) {
-      await this.barrier(); // what had no reply must arrive before
+      await this.barrier(); // operations without a reply must arrive first
       this.barriers += 1;
     }
     this.close();

@@ -1,6 +1,6 @@
-// Generations: the values of a key that show which write a read has brought.
+// Generations: different values of a key, which show whose write a read has brought.
 
-// By the generation that the record of a read tells: those that it may bring.
+// The generations that a read may bring, by the generation in its record.
 const RIGHT = [
   [0, 1, 2, 3],
   [1, 2, 3],
@@ -10,7 +10,7 @@ const RIGHT = [
 
 export const rightGenerations = (told) => RIGHT[told];
 
-/** Where the value of a key at a length begins in the pool, in a generation. */
+/** The offset in the pool of a key's value at a length, in a generation. */
 export function offset(k, length, generation, poolBytes) {
   return (k * 786433 + length * 97 + generation * 262147) % (poolBytes - length + 1);
 }

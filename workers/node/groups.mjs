@@ -1,15 +1,15 @@
-// The times of whole groups of the tape (docs/tape.md). A lane has several operations out at once, which may end in
+// The times of whole groups of the tape (docs/tape.md). A lane has several outstanding operations, which may end in
 // any order.
 
 import { Histogram } from './histogram.mjs';
 
-/** A lane's notes of its groups. */
+/** The groups of a lane. */
 export class Groups {
   constructor(length) {
     this.length = length;
     this.taken = length; // operations of the newest group
     this.newest = null;
-    this.free = []; // groups that have ended, to be used again
+    this.free = []; // ended groups, for reuse
     this.ok = 0;
     this.times = new Histogram();
   }
@@ -28,7 +28,7 @@ export class Groups {
     return this.newest;
   }
 
-  /** An operation has ended: whether it was right and is counted, its begin and its end. */
+  /** Note an operation that has ended: whether it was right and counts, its begin and its end. */
   ended(group, ok, beganNs, nowNs) {
     group.whole &&= ok;
     if (beganNs < group.beganNs) group.beganNs = beganNs;
@@ -41,12 +41,12 @@ export class Groups {
     this.times.note(group.endedNs - group.beganNs);
   }
 
-  /** A slice begins: a group that the last one has cut is not counted. */
+  /** A slice begins: a group that the last slice has cut does not count. */
   cut() {
     if (this.taken < this.length) this.newest.whole = false;
   }
 
-  /** The groups of all lanes, as they are sent; null if they are not timed. */
+  /** The groups of all lanes, for the message; null if they are not timed. */
   static message(lanes) {
     if (lanes[0].groups === null) return null;
     const times = new Histogram();

@@ -2,7 +2,7 @@
 
 import v8 from 'node:v8';
 
-/** Begin to count, before a run. Null where V8 cannot: before Node.js 18.15. */
+/** Begin to count, before a run. Null if V8 cannot (before Node.js 18.15). */
 export function heapProfiler() {
   if (v8.GCProfiler === undefined) return null;
   const profiler = new v8.GCProfiler();

@@ -1,4 +1,4 @@
-// HdrHistogram: how times are counted, and how a histogram travels.
+// HdrHistogram: counts times, and encodes histograms.
 
 import { deflateSync, inflateSync } from 'node:zlib';
 
@@ -10,7 +10,7 @@ const HALF_BITS = 10; // and above in steps, 1024 of them to each doubling
 const LARGE = 2 ** 32;
 const COOKIE = 0x1c849314;
 
-/** Times in HdrHistogram's own buckets. To note one is an addition: its library takes a logarithm. */
+/** Times in HdrHistogram's own buckets. A record costs an addition; the library computes a logarithm. */
 export class Histogram {
   constructor() {
     this.counts = new Float64Array(LINEAR + 21 * 2 ** HALF_BITS);
@@ -39,7 +39,7 @@ export class Histogram {
     this.sumNs += other.sumNs;
   }
 
-  /** As it travels; null if there is nothing in it. */
+  /** Its text for messages; null if it is empty. */
   encode() {
     const made = hdr.build({ ...BOUNDS, bitBucketSize: 64 });
     this.counts.forEach((count, i) => {
@@ -57,9 +57,8 @@ function valueOf(i) {
 }
 
 /**
- * The same histogram with two fields of its header as the format has them: this encoder writes a
- * normalising offset of 1 instead of 0, and as ratio the bits of a 1 instead of 1.0, which decoders
- * that look at them refuse.
+ * The same histogram with two fields of its header corrected: the library writes a normalising offset
+ * of 1 instead of 0, and as ratio the integer 1 instead of 1.0; some decoders refuse both.
  */
 function readable(blob) {
   const plain = inflateSync(Buffer.from(blob, 'base64').subarray(8));

@@ -1,4 +1,4 @@
-// The kinds of operation: a verb of the tape, and whether it asks for no reply.
+// The kinds of operation: a verb of the tape, with or without a reply.
 
 // biome-ignore format: a table
 const VERBS = {
@@ -29,7 +29,7 @@ for (const [number, name] of Object.entries(VERBS)) {
   };
 }
 
-/** The names of all kinds; a kind's number is its verb's twice, and one more without a reply. */
+/** The names of all kinds; a kind's number is twice its verb's, plus 1 without a reply. */
 export const KINDS = [];
 FACTS.forEach((facts, verb) => {
   KINDS[2 * verb] = facts.name;

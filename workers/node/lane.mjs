@@ -6,14 +6,14 @@ import { TIMEOUT } from './verify.mjs';
 import { clock } from './window.mjs';
 import { FACTS, SET } from './kinds.mjs';
 
-/** A lane gives every record of the groups whose turn is its own, pass after pass. */
+/** A lane yields every record of its share of the groups, pass after pass. */
 export class Lane {
   constructor(tape, place, lanes) {
     this.tape = tape;
     this.place = place;
     this.lanes = lanes;
     this.batches = new Map(); // the keys and indexes of each run, by its record
-    this.values = new Map(); // what is written other than the prefill's value, by its record
+    this.values = new Map(); // values other than the prefill's to write, by record
     for (this.at = this.first; this.at < tape.opCount; this.advance()) this.makeReady(this.at);
   }
 
@@ -37,7 +37,7 @@ export class Lane {
     }
   }
 
-  /** Go to the start of a phase. `limit`: how many records it may give. */
+  /** Go to the start of a phase. `limit`: the most records that it may yield. */
   begin(prefill, limit, startNs) {
     this.prefill = prefill;
     this.left = limit;
@@ -47,7 +47,7 @@ export class Lane {
     this.at = prefill ? this.place : this.first;
   }
 
-  /** Whether a record is left; goes to the next pass where one is over. */
+  /** Whether a record is left; goes to the next pass at the end of one. */
   get more() {
     if (this.left <= 0) return false;
     if (this.prefill) return this.at < this.tape.prefilled;
@@ -57,7 +57,7 @@ export class Lane {
     return this.at < this.tape.opCount; // there may be fewer groups than lanes
   }
 
-  /** When the next record is due. */
+  /** The instant at which the next record is due. */
   get dueNs() {
     return this.passNs + this.tape.times[this.at];
   }
@@ -71,7 +71,7 @@ export class Lane {
     if (this.at % this.tape.group === 0) this.at += (this.lanes - 1) * this.tape.group;
   }
 
-  /** Put the next record into a call; there has to be one. */
+  /** Put the next record, which must exist, into a call. */
   fill(call) {
     this.left -= 1;
     call.group = this.groups === null ? null : this.groups.take();
@@ -118,7 +118,7 @@ export class Lane {
   }
 }
 
-/** One call of the library at a time. It is used again for the next, so that nothing is allocated. */
+/** One call of the library at a time. Calls are reused, so that nothing is allocated. */
 export class Call {
   constructor(lane, session) {
     this.lane = lane;
@@ -133,11 +133,11 @@ export class Call {
     this.value = this.keys = this.indexes = null;
     // The result, from the function that verifies.
     this.hits = this.notStored = this.bytes = 0;
-    this.wrong = null; // what was read, if it is a wrong value
+    this.wrong = null; // the value that was read, if it is wrong
     this.dueNs = this.beganNs = 0;
     this.fromNs = this.endNs = this.halfEndNs = this.halfOps = 0; // see slices.mjs
     this.out = this.waiting = false;
-    // The means of a library to answer: a promise's two ends, or a Node callback.
+    // The functions by which a library answers: a promise's two ends, or a Node callback.
     this.resolve = (answer) => this.end(answer, undefined);
     this.reject = (error) => this.end(undefined, error ?? new Error('no reason'));
     this.callback = (error, answer) => (error ? this.end(answer, error) : this.end(answer, undefined));
@@ -153,7 +153,7 @@ export class Call {
     this.generation = generationOf(word);
   }
 
-  /** Make it. `out` tells afterwards whether the answer is still to come. */
+  /** Make the call. Afterwards `out` says whether its answer is outstanding. */
   begin() {
     const { run } = this;
     this.out = true;
@@ -184,7 +184,7 @@ export class Call {
     this.close(now, fault);
   }
 
-  /** Note it, and go on. */
+  /** Record the call, and go on. */
   close(now, fault) {
     const { run, waiting } = this;
     this.out = this.waiting = false;
@@ -193,7 +193,7 @@ export class Call {
     if (waiting) run.free(this, now);
   }
 
-  /** A time-out for a library that has none: its answer, should it come, is ignored. */
+  /** A time-out for a library that has none: a later answer is ignored. */
   giveUp() {
     const next = new this.constructor(this.lane, this.session);
     next.run = this.run;

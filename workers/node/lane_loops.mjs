@@ -1,10 +1,10 @@
-// The loops that are measured: a closed one, and one with a schedule.
+// The measured loops: a closed one, and one with a schedule.
 
 import { Call } from './lane.mjs';
 import { Run } from './run.mjs';
 import { clock, sleepUntil, timerMs } from './window.mjs';
 
-const TURN_NS = 20e6; // other things of the event loop get their turn at least this often
+const TURN_NS = 20e6; // after this time, other events of the event loop get their turn
 
 /** Call after call until the window ends. */
 export class ClosedRun extends Run {
@@ -18,7 +18,7 @@ export class ClosedRun extends Run {
     for (const call of [...this.calls]) this.free(call, clock());
   }
 
-  /** Go on with a call that is free: until one has to be waited for, or others want their turn. */
+  /** Go on with a free call, until one has to wait or other events need their turn. */
   free(call, now) {
     const { window } = this;
     while (now < window.endNs && call.lane.more) {
@@ -44,11 +44,11 @@ export class ClosedRun extends Run {
   stopped() {} // every call sees the window's end before the next one
 }
 
-/** Each call when it is due, or as soon after that as its lane has one free. */
+/** Each call when it is due, or as soon after that as its lane has a free one. */
 export class OpenRun extends Run {
   constructor(calls, kinds, window) {
     super(calls, kinds, window, true);
-    this.lanes = new Map(); // and the calls of each that are free
+    this.lanes = new Map(); // lanes, with the free calls of each
     for (const call of calls) this.lanes.set(call.lane, []);
     for (const call of calls) this.lanes.get(call.lane).push(call);
     this.wakeNs = Infinity;
@@ -72,7 +72,7 @@ export class OpenRun extends Run {
     this.sleep();
   }
 
-  /** Whether an operation that is due then counts. */
+  /** Whether an operation that is due at an instant counts. */
   counts() {
     return true;
   }
@@ -83,13 +83,13 @@ export class OpenRun extends Run {
     this.sleep();
   }
 
-  /** The next call is due too soon for a timer: look for replies, where any may come, till it is. */
+  /** The next call is due too soon for a timer: until then, look for replies. */
   poll() {
     if (this.active === 0) sleepUntil(this.wakeNs);
     this.pump();
   }
 
-  /** Make the calls of a lane that are due, as many as it has free. */
+  /** Make the due calls of a lane, as far as it has free ones. */
   serve(lane) {
     const idle = this.lanes.get(lane);
     const { window } = this;
@@ -103,7 +103,7 @@ export class OpenRun extends Run {
     }
   }
 
-  /** Sleep until the next call is due that could be made then; or end, if there is none. */
+  /** Sleep until the next call that a lane can make is due; end if there is none. */
   sleep() {
     const now = clock();
     const { window } = this;
@@ -135,7 +135,7 @@ export class OpenRun extends Run {
     this.finish();
   }
 
-  /** Note what was due in the window and will not be sent: it waited at least until now. */
+  /** Note operations that were due in the window and that will not be sent: they waited at least until now. */
   noteUnsent(now) {
     const ended = Math.min(this.window.endNs, now);
     for (const lane of this.lanes.keys()) {

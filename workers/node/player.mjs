@@ -27,7 +27,7 @@ export class Player {
     this.slices = null;
   }
 
-  /** Connect, and make every operation ready. Throws ConnectError. */
+  /** Connect, and prepare every operation. Throws ConnectError. */
   async open() {
     const { setup } = this;
     const { threads, segment, tape } = setup;
@@ -51,7 +51,7 @@ export class Player {
     }
   }
 
-  /** The calls that a lane may have out at once: `depth` for each of its connections. */
+  /** The most outstanding calls of a lane: `depth` for each of its connections. */
   callsOf(lane, t) {
     const { sessions } = this;
     const { threads, depth } = this.setup;
@@ -60,7 +60,7 @@ export class Player {
     return own.flatMap((session) => Array.from({ length: depth }, () => new Kind(lane, session)));
   }
 
-  /** Make a phase ready. */
+  /** Prepare a phase. */
   begin(request) {
     const { tape, timeoutMs } = this.setup;
     const prefill = request.phase === 'prefill';
@@ -71,23 +71,23 @@ export class Player {
     this.run = new Loop(this.calls, prefill ? new Set([SET]) : tape.kinds, window);
     this.run.callLog = callLogTo(request.calls);
     this.countsHeap = request.heap === true;
-    if (this.inProcess) this.run.timeoutNs = Infinity; // with no server to wait for, nothing is late
+    if (this.inProcess) this.run.timeoutNs = Infinity; // without a server, no call is late
     this.quiet = !prefill && this.setup.quiet;
     this.slices = null;
-    globalThis.gc?.(); // what came before is not the run's to clear away
+    globalThis.gc?.(); // the run must not collect earlier garbage
     window.plan(request.start_unix_ns ?? 0);
     this.run.begin();
     this.lanes.forEach((lane, t) => lane.begin(prefill, part(limit, t, this.lanes.length), window.startNs));
     return this.run;
   }
 
-  /** A prefill that comes once more has failed before, and what it sent may still come. */
+  /** A second prefill means that the first failed, and its writes may still arrive. */
   noteFill(prefill) {
     if (prefill && this.prefilled) this.setup.tape.anyGeneration = true;
     this.prefilled ||= prefill;
   }
 
-  /** Play the phase that was made ready; the fields of `done`. */
+  /** Play the prepared phase; the fields of `done`. */
   async play(phase) {
     const { run } = this;
     const { endedNs, sentNs, ...figures } = await this.playWindow(run);
@@ -102,7 +102,7 @@ export class Player {
     };
   }
 
-  /** Play a run's window; what it took. */
+  /** Play a run's window; its times. */
   async playWindow(run) {
     const watch = setInterval(() => run.watch(), WATCH_MS);
     const opened = sockets.opened;
@@ -126,7 +126,7 @@ export class Player {
     }
   }
 
-  /** Make everything ready that slices need. */
+  /** Prepare everything that slices need. */
   beginSlices() {
     this.quiet = this.setup.quiet;
     this.slices = new Slices(this);
@@ -151,7 +151,7 @@ export class Player {
     };
   }
 
-  /** End operations that had no reply by commands that have one. */
+  /** Send commands with a reply after operations without one. */
   async endQuiet(run) {
     if (!this.quiet || run.endedNs === run.window.startNs) return 0;
     try {
@@ -159,7 +159,7 @@ export class Player {
       await within(ENDING_MS, ends, 'no answer');
     } catch (error) {
       console.error(`no answer after the last operations without one: ${error?.message}`);
-      return 0; // the server is gone, and with it what was sent last
+      return 0; // the server is gone, with the last operations
     }
     run.end();
     return this.sessions.length;
@@ -191,7 +191,7 @@ function done(phase, run, { barriers, cpu, reconnects, renewed, heap }) {
   };
 }
 
-/** The recorders' counts by kind, of the kinds that were played or due. */
+/** The recorders' counts, by the kinds that were played or due. */
 function played(recorders, message) {
   const operations = {};
   recorders.forEach((recorder, kind) => {
@@ -200,7 +200,7 @@ function played(recorders, message) {
   return operations;
 }
 
-/** The share of a total that one of `parts` parts has; without a total it is endless. */
+/** The share of a total for one of `parts` parts; endless without a total. */
 function part(total, number, parts) {
   if (total === null) return Infinity;
   return Math.floor(total / parts) + (number < total % parts ? 1 : 0);

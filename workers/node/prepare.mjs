@@ -1,4 +1,4 @@
-// The request `prepare`, and a client's refusals before anything is timed.
+// The request `prepare`, and a client's refusals before the prefill.
 
 import { readFileSync } from 'node:fs';
 
@@ -7,13 +7,13 @@ import { KINDS, SET } from './kinds.mjs';
 /** A task that a client cannot do. */
 export class Unsupported extends Error {}
 
-/** A request that no worker could do anything with. */
+/** A malformed request. */
 export class BadRequest extends Error {}
 
 /** The server cannot be reached. */
 export class ConnectError extends Error {}
 
-/** A call of the library does not come back. */
+/** A call of the library does not return. */
 export class LostCall extends Error {}
 
 /** The request `prepare`, as client files read it. */
@@ -35,7 +35,7 @@ export class Prepare {
     if (!this.playsAsMeant()) tape.anyGeneration = true;
   }
 
-  /** After this number of calls a caller's connections are closed and opened again; 0: they stay. */
+  /** After this number of calls a caller closes its connections and opens them again; 0: never. */
   get reconnectAfter() {
     return Number(this.options.reconnect_after ?? 0);
   }
@@ -45,7 +45,7 @@ export class Prepare {
     return [...this.tape.kinds].some((kind) => kind % 2 === 1);
   }
 
-  /** Whether it plays the tape as its generations are for. */
+  /** Whether the generations of the tape hold for this way to play it. */
   playsAsMeant() {
     // An operation without a reply, or outstanding with others, could be overtaken on its way.
     const inTurn = this.depth === 1 && !this.tape.kinds.has(SET + 1);

@@ -32,8 +32,8 @@ export class Recorder {
       return;
     } else {
       this.errors[fault] += 1;
-      call.tape.anyGeneration = true; // if it is a write, it may still come
-      if (fault !== TIMEOUT) return; // that one counts as long as it lasted
+      call.tape.anyGeneration = true; // if it was a write, it may still arrive
+      if (fault !== TIMEOUT) return; // a timeout counts with its duration
     }
     this.service.note(tookNs);
     if (this.response !== null) this.response.note(lagNs + tookNs);
@@ -55,7 +55,7 @@ export class Recorder {
     return this.attempts - this.ok;
   }
 
-  /** As it travels. */
+  /** Its message. */
   message() {
     const service = this.service.encode();
     return { ...this.counts(), service, response: this.response === null ? service : this.response.encode() };

@@ -1,10 +1,10 @@
-// Connections that are closed after a number of calls, and opened again: between two calls, where no time is taken.
+// Closes connections after a number of calls and opens them again, between two calls, not timed.
 
 import { Call } from './lane.mjs';
 import { ConnectError } from './prepare.mjs';
 import { clock } from './window.mjs';
 
-/** A call with a session of its own, which is renewed after a number of calls. */
+/** A call with its own session, which it renews after a number of calls. */
 export class RenewedCall extends Call {
   close(now, fault) {
     const { lane, run, session } = this;
@@ -14,7 +14,7 @@ export class RenewedCall extends Call {
       return;
     }
     run.note(this, now, fault);
-    this.renewing = true; // it stays out: the loop waits for it
+    this.renewing = true; // the call stays outstanding: the loop waits for it
     this.beganNs = Infinity;
     session.renew().then(
       () => this.goOn(),
@@ -22,7 +22,7 @@ export class RenewedCall extends Call {
     );
   }
 
-  /** An answer that comes while it renews is dropped. */
+  /** Drops an answer that arrives during a renewal. */
   end(answer, error) {
     if (!this.renewing) super.end(answer, error);
   }
@@ -35,7 +35,7 @@ export class RenewedCall extends Call {
   }
 }
 
-/** What sessions have renewed since this was asked last: connections, and the barriers before. */
+/** The connections that sessions have renewed since the last call of this, and the barriers before. */
 export function takeRenewed(sessions) {
   const taken = { renewed: 0, barriers: 0 };
   for (const session of sessions) {
@@ -46,9 +46,9 @@ export function takeRenewed(sessions) {
   return taken;
 }
 
-/** What a window took, and the connections that were opened again in it: `opened` are all that were seen. */
+/** A window's totals with its reopened connections: `opened` are all that were seen. */
 export function withRenewed(sessions, opened, figures) {
   const { renewed, barriers } = takeRenewed(sessions);
-  const reconnects = Math.max(0, opened - renewed); // some libraries connect unseen
+  const reconnects = Math.max(0, opened - renewed); // some libraries' connections cannot be seen
   return { ...figures, barriers: figures.barriers + barriers, reconnects, renewed };
 }

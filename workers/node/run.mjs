@@ -1,4 +1,4 @@
-// The common part of the measured loops: their calls, their notes, and their end.
+// The common part of the measured loops: their calls, their records, and their end.
 
 import { OK, TIMEOUT } from './verify.mjs';
 import { clock } from './window.mjs';
@@ -7,7 +7,7 @@ import { LostCall } from './prepare.mjs';
 import { Histogram } from './histogram.mjs';
 import { Recorder } from './recorder.mjs';
 
-const LOST_NS = 5e9; // a call that outlasts every time-out by this much will not come back
+const LOST_NS = 5e9; // a call that outlasts every time-out by this much will never return
 
 /** One run: a window in which a loop plays calls. */
 export class Run {
@@ -22,7 +22,7 @@ export class Run {
       this.sections[i] = [];
       for (const kind of kinds) this.sections[i][kind] = new Recorder(kind, open);
     }
-    this.recorders = this.sections[0]; // of the section that is going on
+    this.recorders = this.sections[0]; // of the current section
     this.lags = open ? new Histogram() : null;
     this.callLog = null;
     this.active = this.peak = this.queued = this.unsent = 0;
@@ -30,13 +30,13 @@ export class Run {
     for (const call of calls) call.run = this;
   }
 
-  /** `over` tells when all is played, or what went wrong. */
+  /** `over` resolves at the end of the run, or rejects with an error. */
   arm() {
     this.over = new Promise((resolve, reject) => {
       this.finish = resolve;
       this.fail = reject;
     });
-    this.over.catch(() => {}); // it may fail before anybody waits for it
+    this.over.catch(() => {}); // it may reject before the worker awaits it
   }
 
   /** The window's start is known. */
@@ -62,7 +62,7 @@ export class Run {
     this.endedNs = now;
   }
 
-  /** Now is the end of all that was asked for. */
+  /** Now everything has been played. */
   end() {
     this.endedNs = clock();
   }
@@ -96,7 +96,7 @@ export class Run {
     return whole;
   }
 
-  /** Look after calls that last too long: give them up where the library forgets them, or the run. */
+  /** Give up calls that last too long, if the library forgets them; else the run. */
   watch() {
     const now = clock();
     this.calls.forEach((call, i) => {

@@ -7,11 +7,11 @@ const INTERVAL_US = 500;
 const HERE = new URL('.', import.meta.url).href;
 const IDLE = new Set(['(idle)', '(root)']);
 
-/** Play a run. A measured one is sampled if CACHEMARK_PROFILE names a file for its stacks. */
+/** Play a run, and sample a measured one if CACHEMARK_PROFILE names a file for its stacks. */
 export async function sampled(request, play) {
   const path = process.env.CACHEMARK_PROFILE;
   if (!path || request.phase !== 'measure') return play();
-  // Late, as each worker imports this file and few sample.
+  // Import late: each worker loads this file, but few sample.
   const { Session } = await import('node:inspector');
   const session = new Session();
   session.connect();
@@ -28,7 +28,7 @@ export async function sampled(request, play) {
   }
 }
 
-/** A line for each stack: its functions from the outermost on, and how often it was found. */
+/** A line for each stack: its functions from the outermost on, and its count. */
 export function foldedStacks({ nodes }) {
   const byId = new Map(nodes.map((node) => [node.id, { ...node, parent: null }]));
   for (const { id, children = [] } of nodes) for (const child of children) byId.get(child).parent = byId.get(id);

@@ -1,7 +1,7 @@
-// Slices: the tape is played in turns with other workers. A caller goes on where its last slice ended.
+// Slices: short parts of the tape, in turns with other workers. A caller goes on where its last slice ended.
 //
-// Operations of a slice's lead-in have recorders of their own. All of them are made by `begin_slices`,
-// so a change of turns makes nothing but a promise and an answer.
+// Operations of lead-ins have their own recorders. `begin_slices` allocates all recorders, so a change
+// of turns allocates only a promise and an answer.
 
 import { BadRequest } from './prepare.mjs';
 import { ClosedRun, OpenRun } from './lane_loops.mjs';
@@ -10,8 +10,8 @@ import { OK, TIMEOUT } from './verify.mjs';
 import { Window } from './window.mjs';
 
 /**
- * A loop that is played in slices. Of a call, `fromNs` is when its counted part began, `endNs` its last completion,
- * `halfEndNs` when the first half ended, with `halfOps` operations.
+ * A loop that plays slices. For a call, `fromNs` is the begin of its counted part, `endNs` its last completion,
+ * `halfEndNs` the end of the first half, with `halfOps` operations.
  */
 const sliced = (Loop) =>
   class extends Loop {
@@ -36,7 +36,7 @@ const sliced = (Loop) =>
       }
     }
 
-    /** How much was played since `begin_slices`. */
+    /** The totals since `begin_slices`. */
     get totals() {
       const totals = { ops: 0, errors: 0, leadIn: 0 };
       for (const recorder of this.recorders) {
@@ -50,7 +50,7 @@ const sliced = (Loop) =>
 
 /** A call counts from its first completion after the lead-in on. */
 class SlicedClosedRun extends sliced(ClosedRun) {
-  /** A call that has not begun until the lead-in's end had no CPU: it counts from then on. */
+  /** A caller that made no call until the lead-in's end had no CPU: its counted part begins there. */
   free(call, now) {
     if (now >= this.leadInEndNs && call.endNs < this.leadInEndNs) call.fromNs = this.leadInEndNs;
     super.free(call, now);
@@ -80,8 +80,8 @@ class SlicedClosedRun extends sliced(ClosedRun) {
   }
 
   /**
-   * The means of the counted parts and of their first halves, and the operations of these. A part is not over before
-   * the slice, so that the time without a CPU belongs to it; a half without a completion after the middle ends there.
+   * The means of the counted parts and of their first halves, and the operations of these. A part ends with the slice
+   * at the earliest, to include time without a CPU; a half without a completion after the middle ends in the middle.
    */
   get counted() {
     let callers = 0;
@@ -139,7 +139,7 @@ export class Slices {
     this.before = this.run.totals;
   }
 
-  /** The next slice can be played; it may be stopped from now on. */
+  /** Prepare the next slice, which a `stop` may end from now on. */
   begin({ length_us: lengthUs, lead_in_us: leadInUs = 0, start_unix_ns: startUnixNs = 0 }) {
     const whole = [lengthUs, leadInUs].every(Number.isSafeInteger);
     if (!whole || leadInUs < 0 || leadInUs > lengthUs) {
@@ -151,11 +151,11 @@ export class Slices {
     return this.run;
   }
 
-  /** Play it; the answer. */
+  /** Play the slice; returns the answer. */
   async play() {
     const { run, window, sum, before } = this;
     const figures = await this.player.playWindow(run);
-    this.tapeNs = Math.round(Math.max(window.startNs, window.endNs)); // it may be stopped before it begins
+    this.tapeNs = Math.round(Math.max(window.startNs, window.endNs)); // a stop may come before the begin
     const { elapsedNs, halfNs, halfOps } = run.counted;
     sum.elapsedNs += elapsedNs;
     sum.user += figures.cpu.user;

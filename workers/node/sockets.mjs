@@ -1,8 +1,8 @@
-// Every TCP connection that a library opens, seen as Node makes it: no library has to be asked.
+// Sees every TCP connection of a library in Node itself, without the library's help.
 
 import { subscribe } from 'node:diagnostics_channel';
 
-/** Counts connections, sets TCP_NODELAY if asked, and ends whatever is left of an earlier trial. */
+/** Counts connections, sets TCP_NODELAY on request, and closes all connections of an earlier trial. */
 class Sockets {
   constructor() {
     this.noDelay = false;

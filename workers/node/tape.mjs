@@ -1,4 +1,4 @@
-// The tape: its tables, checked before they are trusted, and the values that they stand for.
+// The tape: its tables, checked before they are trusted, and its values.
 
 import { isUtf8 } from 'node:buffer';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { FACTS } from './kinds.mjs';
 
 const VERSION = 2;
 const HEADER_BYTES = 184;
-const COUNTER = '1000000000'; // what each counter is stored as
+const COUNTER = '1000000000'; // the stored text of each counter
 // biome-ignore format: a table
 const FIELDS = [
   'fileBytes', 'seed', 'keyCount', 'prefilled', 'opCount', 'runCount', 'poolBytes', 'periodNs', 'offsetsAt',
@@ -17,7 +17,7 @@ const FIELDS = [
   'counters', 'thinksAt',
 ];
 
-/** A file that is no tape; the text says which check failed, and where. */
+/** A file that is no tape; the text names the failed check and its place. */
 export class TapeError extends Error {}
 
 function check(holds, what, at) {
@@ -29,7 +29,7 @@ function readWhole(path) {
   try {
     const facts = fstatSync(file);
     check(facts.isFile() && facts.size >= HEADER_BYTES, `no header of ${HEADER_BYTES} bytes`, 0);
-    const data = Buffer.from(new ArrayBuffer(facts.size)); // a table has to begin at a multiple of 8
+    const data = Buffer.from(new ArrayBuffer(facts.size)); // a table must begin at a multiple of 8
     for (let have = 0; have < data.length; ) {
       const count = readSync(file, data.subarray(have));
       check(count > 0, 'another length than it says', have);
@@ -60,7 +60,7 @@ export class Tape {
     /** Whether callers think between operations. */
     this.thinks = this.thinksAt > 0;
     if (this.thinks) this.table(Uint32Array, 'thinksAt', 2 * this.opCount);
-    this.stored = new Array(keyCount); // each key's value at its own length, once it is asked for
+    this.stored = new Array(keyCount); // each key's value at its own length, once requested
   }
 
   readHeader() {
@@ -86,11 +86,11 @@ export class Tape {
     check(this.timesAt === 0 || this.thinksAt === 0, 'both times and think times', 176);
     this.firstCounter = this.keyCount - this.counters;
     this.verified = (this.flags & 1) === 0;
-    this.lanes = Math.floor(this.flags / 2 ** 32); // for which the records have generations; 0: they have none
-    this.anyGeneration = false; // whether a read may bring any of them: a write that failed may still come
+    this.lanes = Math.floor(this.flags / 2 ** 32); // number of lanes that the generations are for; 0: there are none
+    this.anyGeneration = false; // whether a read may bring any generation: a failed write may still arrive
   }
 
-  /** The numbers of a section; `field` of the header says where it begins. */
+  /** The numbers of a section, which begins where the header's `field` says. */
   table(Type, field, count) {
     const at = this[field];
     const size = count * Type.BYTES_PER_ELEMENT;
@@ -118,7 +118,7 @@ export class Tape {
     this.names = Array.from({ length: keyCount }, (_, k) => all.toString('utf8', offsets[k], offsets[k + 1]));
   }
 
-  /** Also learn the kinds on the tape, its expiry times, and whether each key has one length. */
+  /** Also collect the kinds on the tape, its expiry times, and whether each key has one length. */
   checkRecords() {
     const { records, runs } = this;
     this.kinds = new Set();
@@ -160,7 +160,7 @@ export class Tape {
     }
   }
 
-  /** Where the value of a key at a length begins in the pool, in a generation. */
+  /** The offset in the pool of a key's value at a length, in a generation. */
   begin(k, length, generation) {
     return offset(k, length, generation, this.poolBytes);
   }
@@ -183,7 +183,7 @@ export class Tape {
     return this.pool.subarray(at, at + this.lengths[k]);
   }
 
-  /** Whether a value that was read is a key's; `told` is the generation of the read's record. */
+  /** Whether a read may bring a value; `told` is the generation in the read's record. */
   right(k, value, told) {
     if ((told === 0 && value === this.stored[k]) || !this.verified) return true;
     if (!Buffer.isBuffer(value) || value.length > this.poolBytes) return false;

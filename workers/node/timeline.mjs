@@ -1,4 +1,4 @@
-// The timeline of a window: a thousand slices, and what ended in each. A hundred slices are a section.
+// The timeline of a window: the operations that ended in each of a thousand slices. A hundred slices are a section.
 // All memory is allocated before the window; an operation costs a comparison and two additions.
 
 import { Histogram } from './histogram.mjs';
@@ -12,7 +12,7 @@ const MAX_SLICES = 4 * SLICES;
 const sectionOf = (slice) => Math.min(Math.floor(slice / SECTION_SLICES), SECTIONS - 1);
 
 export class Timeline {
-  /** Of a window that lasts so long, or for ever: then it has no slices. */
+  /** For a window of this duration; an endless window has no slices. */
   constructor(durationNs) {
     this.sliceNs = Number.isFinite(durationNs) ? Math.floor(durationNs / SLICES) : 0;
     this.at = 0;
@@ -20,13 +20,13 @@ export class Timeline {
     this.responseNs = new Float64Array(MAX_SLICES);
   }
 
-  /** The window begins then. */
+  /** Set the window's begin. */
   begin(startNs) {
     this.startNs = startNs;
     this.endNs = this.sliceNs > 0 ? startNs + this.sliceNs : Infinity;
   }
 
-  /** Go on to the slice that an instant is in; its section. */
+  /** Go on to the slice of an instant; returns its section. */
   advance(now) {
     this.at = Math.min(Math.floor((now - this.startNs) / this.sliceNs), MAX_SLICES - 1);
     this.endNs = this.at === MAX_SLICES - 1 ? Infinity : this.startNs + (this.at + 1) * this.sliceNs;
@@ -45,7 +45,7 @@ export class Timeline {
     return { slice_ns: this.sliceNs, ok: list(this.ok), response_ns: list(this.responseNs) };
   }
 
-  /** The same of the sections, whose recorders these are. */
+  /** The same for the sections, from their recorders. */
   sections(recorders) {
     if (this.sliceNs === 0) return null;
     const ok = new Array(SECTIONS).fill(0);

@@ -1,4 +1,4 @@
-// The result of a library's answer: a fault, and in the call the found keys and moved bytes.
+// The result of a library's answer: a fault; the call gets the keys found and the bytes read or written.
 
 export const OK = 0;
 export const WRONG_VALUE = 1;
@@ -14,7 +14,7 @@ export const ERRORS = [, , 'timeout', 'connection', 'server', 'client', 'protoco
 // The value of an item with other flags than 0: it equals no value of the tape.
 const OTHER_FLAGS = Buffer.from('other flags than 0');
 
-/** A value that was read with its flags: all that cachemark stores has flags 0. */
+/** A value that was read, if its flags are 0, as in all items of cachemark. */
 export const plain = (value, flags) => (flags === 0 ? value : OTHER_FLAGS);
 
 /** A read of one key: the value, or null or undefined for a miss. */
@@ -29,7 +29,7 @@ export function found(call, value) {
   return OK;
 }
 
-/** A read of many keys: `look` gives what was read of one. The record tells the generation of the first. */
+/** A read of many keys: `look` returns the value of one. The record has the generation of the first key. */
 export function foundMany(call, look) {
   const { keys, indexes, tape } = call;
   let hits = 0;
@@ -71,10 +71,10 @@ export function swapped(call, value, stored) {
   return stored ? written(call) : refused(call);
 }
 
-/** An answer that brings nothing to count: `version`, a miss. */
+/** An answer without keys and bytes: `version`, a miss. */
 export const sent = () => OK;
 
-/** A fault for a reply of the server that a library passes on as text, or for an error of Node's. */
+/** The fault of a server's reply, which a library returns as text, or of an error of Node. */
 export function faultOf(error) {
   const text = `${error?.code ?? ''} ${error?.message ?? error}`;
   if (/ETIMEDOUT|timed? ?out/i.test(text)) return TIMEOUT;

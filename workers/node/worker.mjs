@@ -9,10 +9,10 @@
 //   sockets.mjs  the connections                window.mjs      when a run begins and ends
 //   run.mjs      what the loops share           slices.mjs      the tape played in short turns
 //   heap.mjs, sampler.mjs  what a run collects  renewal.mjs     connections that are opened again as asked
-//   clients/     one file for each library      README.md       what a client file has to hold
+//   clients/     one file for each library      README.md       what a client file must contain
 //
-// A caller is a lane, all lanes run on one event loop, as a program for Node has it. Each has a
-// connection of its own unless fewer are asked for.
+// A caller is a lane. All lanes run on one event loop, as in a Node program. Each has its own
+// connection, unless the request asks for fewer.
 
 import { readdirSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -34,7 +34,7 @@ class Worker {
     this.name = name;
     this.player = null;
     this.requests = Promise.resolve();
-    this.pendingRun = null; // the run or slice that was asked for last, begun or not
+    this.pendingRun = null; // the last requested run or slice, begun or not
   }
 
   /** Answer one request after the other; only a stop overtakes. */
@@ -88,7 +88,7 @@ class Worker {
       return failure('client', error.message, false);
     }
     console.error(error);
-    this.player = null; // what is left of it is in no state to play
+    this.player = null; // it cannot play on
     return failure('internal', error?.stack?.split('\n').slice(0, 2).join(' ') ?? String(error));
   }
 
@@ -116,7 +116,7 @@ class Worker {
     };
   }
 
-  /** Read the tape, refuse what cannot be done, connect. */
+  /** Read the tape, refuse what the client cannot do, and connect. */
   async prepare(request) {
     await this.load();
     this.player?.close();
@@ -152,7 +152,7 @@ class Worker {
     }
   }
 
-  /** Collect garbage and make room now: nothing of that comes between slices. */
+  /** Collect garbage and allocate memory now, and not between slices. */
   beginSlices() {
     if (this.player === null) return failure('protocol', 'begin_slices before prepare');
     this.player.beginSlices();
@@ -176,7 +176,7 @@ class Worker {
     return this.player.endSlices();
   }
 
-  /** An exception of a library that no caller can catch would end a program; it ends the run. */
+  /** An exception of the library that no caller can catch ends the run, as it would end a program. */
   thrown(error) {
     console.error(error);
     const run = this.player?.run;
@@ -193,7 +193,7 @@ function main() {
     console.error(`worker.mjs CLIENT: one of ${names.sort().join(', ')}`);
     process.exit(2);
   }
-  // stdout is the protocol's, whatever a library prints.
+  // stdout is for the protocol only, even if a library prints.
   globalThis.console = new Console(process.stderr, process.stderr);
   Object.defineProperty(process, 'stdout', { get: () => process.stderr });
   const worker = new Worker(name);
@@ -201,7 +201,7 @@ function main() {
   const lines = createInterface({ input: process.stdin });
   lines.on('line', (line) => worker.take(line));
   lines.on('close', () => {
-    if (worker.pendingRun) process.exit(0); // the caller is gone
+    if (worker.pendingRun) process.exit(0); // the orchestrator is gone
     worker.requests.then(() => process.exit(0));
   });
 }

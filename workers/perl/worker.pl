@@ -10,7 +10,7 @@
 #   lib/CallLog.pm   a record of each call          lib/Groups.pm     the times of whole groups
 #   lib/Renewal.pm   connections that are opened again as asked
 #   lib/Sampler.pm   the functions of a run
-#   clients/       one file for each library        README.md         what a client file has to hold
+#   clients/       one file for each library        README.md         what a client file must contain
 use v5.36;
 
 use FindBin;
@@ -38,7 +38,7 @@ if (!$file) {
 my $class = 'Client::' . ucfirst $name =~ s/\W/_/gr;
 my $broken = eval { require $file; 1 } ? undef : refused($@);
 
-# Stdout is the protocol's alone, whatever a library prints.
+# Stdout is for the protocol only, even if a library prints.
 open my $out, '>&', \*STDOUT or die $!;
 open STDOUT,  '>&', \*STDERR or die $!;
 $SIG{PIPE} = 'IGNORE';
@@ -71,7 +71,7 @@ sub answer ($request) {
     return failure('protocol', 'not a request: ' . ($request->{text} // $type));
 }
 
-# Who this is. A library that is not there is an answer too.
+# The answer to `hello`, also if the library is missing.
 sub hello () {
     if (my $absent = $class->absent) {
         return {type => 'unsupported', %$absent};
@@ -114,12 +114,12 @@ sub prepare ($request) {
 
 sub run ($request) {
     return failure('protocol', 'run before prepare') unless $player;
-    return failure('protocol', 'no phase that it knows') if ($request->{phase} // '') !~ /^(?:prefill|warmup|measure)\z/;
+    return failure('protocol', 'an unknown phase') if ($request->{phase} // '') !~ /^(?:prefill|warmup|measure)\z/;
     $has_slices = 0;
     return ask_player($request);
 }
 
-# The requests of slices, and the refusal of those that make no sense.
+# The requests of slices, and refusals of requests out of order.
 sub slices ($request) {
     my ($type, $length_us) = @$request{qw(type length_us)};
     my $lead_in_us = $request->{lead_in_us} //= 0;
@@ -141,8 +141,8 @@ sub ask_player ($request) {
     return $answer;
 }
 
-# Wait for the player's answer, and listen meanwhile. It must not be silent for longer than this. `$tells`:
-# whether its progress is sent.
+# Wait for the player's answer, and read requests meanwhile. The player must not be silent for longer than
+# this. `$tells`: whether to report its progress.
 sub wait_for_answer ($patience_s, $tells = 0) {
     my $last_answer_s = Time::HiRes::time();
     while (1) {

@@ -9,8 +9,8 @@
 //     $store->get('greeting');                  // ['hello' => 1], for a minute
 //     SharedStore::destroy('shop');             // the name; its memory is freed with its last user
 //
-// Strings are stored as they are, whole numbers as decimal text, and everything else serialized. A store of
-// another user is opened only if its owner is named, and objects are made only of classes that are named.
+// Strings are stored as they are, whole numbers as decimal text, and everything else serialized. To open a
+// store of another user, name its owner; to get objects, name their classes.
 
 declare(strict_types=1);
 
@@ -103,7 +103,7 @@ final class SharedStore
             $status = $this->ffi->cm_store_get(
                 $this->store, $key, strlen($key), $this->buffer, $this->capacity, $this->lengthPlace, $this->flagsPlace,
             );
-            // It may have been stored anew, and longer, meanwhile.
+            // Another process may have stored a longer value meanwhile.
         } while ($status === self::BUFFER && $this->makeRoom(2 * $this->length->cdata));
         if ($status !== self::OK) {
             self::check($status, self::NOT_FOUND);
@@ -189,7 +189,7 @@ final class SharedStore
         return $number ? [(string) $value, self::WHOLE_NUMBER] : [serialize($value), self::SERIALIZED];
     }
 
-    /** A number as PHP has it, or its digits if PHP has no such int. */
+    /** An int, or the digits of a number that is too large for one. */
     private static function number(string $digits): int|string
     {
         $number = (int) $digits;
@@ -203,7 +203,7 @@ final class SharedStore
         return true;
     }
 
-    /** Raise RuntimeException for any status but OK and `$allowed`. */
+    /** Raise RuntimeException for any status except OK and `$allowed`. */
     private static function check(int $status, int $allowed = self::OK): int
     {
         if ($status !== self::OK && $status !== $allowed) {

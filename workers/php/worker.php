@@ -13,13 +13,13 @@
 //   src/renewal.php   connections that are opened again as asked
 //   src/telling.php   what a lane tells its parent while it works
 //   src/operation.php a record of the tape, as an operation
-//   clients/          one file for each library      README.md          what a client file has to hold
+//   clients/          one file for each library      README.md          what a client file must contain
 
 declare(strict_types=1);
 
-// Output of libraries goes to stderr: the descriptor of stdout is closed, and the next to be opened
-// takes its number. A process that has started itself again (Client::restart) has that behind it, and
-// gets the number of the descriptor for its answers: the lowest that was free then.
+// Output of libraries goes to stderr: this closes the descriptor of stdout, and the next one that opens
+// takes its number. A process that has restarted itself (Client::restart) has already done so, and gets
+// the number of the descriptor for its answers: the lowest that was free then.
 $place = getenv('CACHEMARK_OUT');
 if ($place === false) {
     for ($place = 3; is_link("/proc/self/fd/$place"); $place++);
@@ -101,7 +101,7 @@ final class Worker
         return ['type' => 'error', 'kind' => $kind, 'text' => $text, 'definite' => true];
     }
 
-    /** Who this is. A library that is not there is an answer too. @return array<string, mixed> */
+    /** The answer to `hello`, also if the library is missing. @return array<string, mixed> */
     private function hello(): array
     {
         if (!$this->known) {
@@ -124,7 +124,7 @@ final class Worker
         ];
     }
 
-    /** Read the tape, refuse what cannot be done, connect. @param array<string, mixed> $request @return array<string, mixed> */
+    /** Read the tape, refuse what the client cannot do, and connect. @param array<string, mixed> $request @return array<string, mixed> */
     private function prepare(array $request): array
     {
         $this->hello();

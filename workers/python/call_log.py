@@ -1,4 +1,4 @@
-"""The call log of docs/call-log.md, written from the lanes' notes when a run is over."""
+"""The call log of docs/call-log.md, written from the lanes' records after the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(path, records, facts_of):
 
 
 def wrong_replies(records):
-    """The first wrong values of all lanes, as they are sent."""
+    """The first wrong values of all lanes, for the message."""
     found = islice(chain.from_iterable(record.wrong for record in records), _MOST_WRONG_REPLIES)
     return [
         {"record": number, "value": base64.b64encode(_bytes(answer)[:_MOST_WRONG_BYTES]).decode()}
@@ -42,7 +42,7 @@ def keep_wrong(wrong, number, answer):
 
 
 def _packed(caller, record, facts_of):
-    # A lane that hangs may note its call just now: its notes are read up to the shortest list.
+    # A hanging lane may record its call at this moment: read its lists up to the shortest one.
     for begin, took, number, code in zip(record.begins, record.times, record.numbers, record.codes):
         if code < 0:
             yield _RECORD.pack(begin, took, number, 0, caller, _FAILED[code])

@@ -1,6 +1,6 @@
-"""The base of every client file, and how a client file is loaded.
+"""The base of every client file, and the loading of client files.
 
-README.md says what a client file has to hold.
+README.md says what a client file must contain.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _MISTAKES = (
 class BaseSession:
     """The methods that a session of a client file inherits."""
 
-    record = None  # the notes of the lane, for a session that has to correct them
+    record = None  # the lane's record, for a session that has to correct it
 
     def begin(self, quiet):
         """A window is about to open; `quiet`: writes without a reply will be in it."""
 
     def finish(self):
-        """The window is over: correct what could not be known before."""
+        """The window is over: correct results that were unknown before."""
 
     def expire(self):
-        """For awaited calls: end those that last too long; true if it is left to the library."""
+        """For awaited calls: end calls that last too long; true if the library does this."""
         return False
 
     def failure(self, error, op):
@@ -47,7 +47,7 @@ class BaseSession:
         raise NotImplementedError
 
     def barrier(self):
-        """Make an answered command on each connection; how many it made."""
+        """Send a command with a reply on each connection; the number of commands."""
         return 0
 
     def close(self):
@@ -57,7 +57,7 @@ class BaseSession:
 def load_client(name):
     """The module of a client file, and the version of its library.
 
-    Raises Unsupported where a library is missing. Any other error of the import is the file's own.
+    Raises Unsupported if a library is missing. Any other error of the import is the file's own.
     """
     try:
         client = importlib.import_module(f"clients.{name}")
@@ -70,7 +70,7 @@ def load_client(name):
 
 
 def _version(library):
-    """By the name of the folder of its metadata: to import importlib.metadata takes longer."""
+    """From the name of the metadata's folder: to import importlib.metadata takes longer."""
     wanted = _plain(library)
     for folder in filter(Path.is_dir, map(Path, sys.path)):
         for found in folder.glob("*.dist-info"):
@@ -81,7 +81,7 @@ def _version(library):
 
 
 def _plain(name):
-    """A name by which Python's packages are compared (PEP 503)."""
+    """A package's name in the form for comparisons (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -27,7 +27,7 @@ class _Turns:
         self._every, self._count = asked["every"], count(1)
 
     def has_come(self):
-        """Whether the call that begins now is one of them. To be asked once for each call."""
+        """Whether the call that begins now is one of them. Ask this once for each call."""
         in_part = self._begin_ns <= clock() < self._end_ns
         return in_part and next(self._count) % self._every == 0
 
@@ -47,7 +47,7 @@ def ways(client):
 
 
 def _cancelling(turns, function, _op):
-    asyncio = importlib.import_module("asyncio")  # a client that blocks does without it
+    asyncio = importlib.import_module("asyncio")  # a blocking client does not need it
 
     async def call(*arguments):
         if not turns.has_come():
@@ -62,7 +62,7 @@ def _cancelling(turns, function, _op):
 
 def _forking(turns, function, op):
     def call(*arguments):
-        # A child must not write: what it writes would be there before the caller's call begins.
+        # A child must not write: its value would be stored before the caller's call begins.
         if turns.has_come() and op.kind == "get":
             return _forked(turns.after_s, function, *arguments)
         return function(*arguments)

@@ -1,4 +1,4 @@
-"""The times of whole groups of the tape (docs/tape.md), from a lane's notes after the window."""
+"""The times of whole groups of the tape (docs/tape.md), from a lane's record after the window."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from histogram import encode
 
 
 def group_times_ns(record, length):
-    """How long each group of a lane took whose operations were all right, and all counted.
+    """The time of each of a lane's groups whose operations were all right, and all counted.
 
-    Groups do not continue from one slice to the next. Operations are taken in the order of their
-    calls: tasks note them in the order of their ends.
+    Groups do not continue from one slice to the next. This takes operations in the order of their
+    calls; tasks record them in the order of their ends.
     """
     times, not_counted = [], frozenset(record.lead_in)
     ends = [*record.firsts[1:], len(record.codes)]
@@ -28,7 +28,7 @@ def group_times_ns(record, length):
 
 
 def message(records, length):
-    """The groups of all lanes, as they are sent; None if the lanes noted none."""
+    """The groups of all lanes, for the message; None if the lanes recorded none."""
     if any(record.begins is None for record in records):
         return None
     times = [time for record in records for time in group_times_ns(record, length)]

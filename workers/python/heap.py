@@ -18,5 +18,5 @@ def collections():
 
 
 def since(before):
-    """The message about a run; `before` is what `collections` had at its start."""
+    """The message about a run; `before` is the result of `collections` at its start."""
     return None if before is None else {"collections": collections() - before}

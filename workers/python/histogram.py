@@ -1,4 +1,4 @@
-"""Histograms as they travel: HdrHistogram V2, compressed, base64."""
+"""Encodes histograms: HdrHistogram V2, compressed, base64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BITS = 11
 
 
 def encode(values):
-    """A histogram of values as it travels; None if there are none."""
+    """The text of a histogram of values; None without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -26,7 +26,7 @@ def encode(values):
 
 
 def _buckets(ordered):
-    """The least value of each bucket, and how many are in it.
+    """The least value of each bucket, and the number of values in it.
 
     Between two powers of 2, all buckets are equally wide.
     """

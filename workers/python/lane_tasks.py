@@ -1,6 +1,6 @@
-"""The loops that are measured, for libraries that are awaited: one lane is one task.
+"""The measured loops, for libraries with awaited calls: one lane is one task.
 
-All tasks take their operations from one list: whichever is free takes the next.
+All tasks share one list of operations: a free task takes the next one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lead_in import LeadIn
 from verify import TIMEOUT
 from window import SPIN_NS, clock, wait_until
 
-# The event loop's clock is one of milliseconds; it is late by up to two.
+# The event loop's timers count milliseconds, and are up to two late.
 _COARSE_NS = 2_000_000
 _LOOK_S = 0.02
 
@@ -30,11 +30,11 @@ class TaskLanes:
         self.turn = asyncio.Lock()
         self.waiting = 0
         self.left = None  # open loop: the first call that is not due in the window
-        # Slices: of each task its lead-in, when its last call ended, and how many it made.
+        # Slices: for each task its lead-in, the end of its last call, and the number of its calls.
         self.callers = []
 
     async def call(self, function, arguments, verify, op):
-        """One call, timed and noted: the instants of its begin and its end."""
+        """Make, time and record one call: the instants of its begin and its end."""
         record, task, since = self.record, asyncio.current_task(), self.since
         began = since[task] = clock()
         record.peak = max(record.peak, len(since))
@@ -66,7 +66,7 @@ class TaskLanes:
         return began, now
 
     async def watch(self):
-        """End calls that last too long, for libraries that have no time-out of their own."""
+        """End calls that last too long, for libraries without a time-out of their own."""
         while True:
             await asyncio.sleep(_LOOK_S)
             now = clock()
@@ -79,7 +79,7 @@ class TaskLanes:
 
 
 async def play(session, calls, window, record, count, lane):  # noqa: PLR0917
-    """Run `count` tasks of a kind from the window's start until all are through; the lanes."""
+    """Run `count` tasks of a kind from the window's start until all have ended; the lanes."""
     lanes = TaskLanes(session, calls, window, record)
     wait_until(window.start_ns, window)
     tasks = [asyncio.ensure_future(lane(lanes)) for _ in range(count)]

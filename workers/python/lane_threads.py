@@ -1,7 +1,7 @@
-"""The loops that are measured, for libraries whose calls block: one lane is one thread.
+"""The measured loops, for libraries whose calls block: one lane is one thread.
 
-Everything is made ready before a call, so between two readings of the clock there is the library
-and nothing else.
+Everything is prepared before a call, so between two readings of the clock there is only the
+library's call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def closed_loop_lane(session, calls, window, record, _active):
     begin_of = None if record.begins is None else record.begins.append
     slice_ends_ns = timeline.end_ns
     now, answer = clock(), None
-    # A call that is taken is made: the next slice goes on with the one after it.
+    # The loop makes each call that it takes: the next slice goes on with the call after it.
     for function, arguments, verify, op in calls if now < window.end_ns else ():
         began = clock()
         try:
@@ -50,8 +50,8 @@ def closed_loop_lane(session, calls, window, record, _active):
 def open_loop_lane(session, calls, window, record, active):
     """Each call when it is due, or as soon after that as this lane is free.
 
-    `active` is a list with an entry for each call that is going on, over all lanes: appending and
-    popping are atomic. Returns the first call that is not due in the window, or None.
+    `active` is a list with an entry for each outstanding call of all lanes: appending and popping are
+    atomic. Returns the first call that is not due in the window, or None.
     """
     left = None
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
@@ -96,7 +96,7 @@ def open_loop_lane(session, calls, window, record, active):
 
 
 def record_unsent(calls, first, window, record):
-    """Note what was due in the window and will not be sent: it waited at least until now.
+    """Note operations that were due in the window and that will not be sent: they waited until now.
 
     Returns the first call that is not due, or None.
     """

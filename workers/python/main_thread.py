@@ -7,27 +7,27 @@ from concurrent.futures import Future
 
 
 class MainThread:
-    """Calls functions in the main thread, as an executor with one thread does in its own."""
+    """An executor that calls functions in the main thread."""
 
     def __init__(self):
         self._asked = queue.SimpleQueue()
         self._latest = None
 
     def is_free(self):
-        """Whether nothing is left to call. A call of a library may not come back."""
+        """Whether nothing is left to call. A call of a library may never return."""
         return self._latest is None or self._latest.done()
 
     def submit(self, function, *arguments):
-        """Have a function called; its future."""
+        """Let the main thread call a function; its future."""
         self._latest = future = Future()
         self._asked.put((future, function, arguments))
         return future
 
     def shutdown(self, wait=True):
-        """It goes on: there is no other main thread."""
+        """Do nothing: there is no other main thread."""
 
     def serve(self):
-        """Call what is submitted. To be called by the main thread, which does not come back."""
+        """Call the submitted functions. The main thread calls this, and never returns."""
         while True:
             future, function, arguments = self._asked.get()
             try:

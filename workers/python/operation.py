@@ -1,4 +1,4 @@
-"""The records of a tape as operations: in a library's own terms, made before they are measured."""
+"""The records of a tape as operations with a library's arguments, prepared before the window."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from itertools import chain, repeat
 from tape import BATCHES, COUNTER, READS, STEPS
 from verify import SIZE_BIT
 
-# Operations are made ready before a window unless they would take more memory than this.
+# Operations are prepared before a window unless they would take more memory than this.
 _HELD_BYTES = 1 << 30
 _OPERATION_BYTES = 500
 _WITHOUT_VALUE = {*STEPS, "delete", "touch", "version"}
 
 
 class Operation:
-    """One operation of a lane, in the form that client files read.
+    """One operation of a lane, for client files.
 
-    `key`/`keys` are in the library's form; `value`/`values` are what is written or what a read has
-    to bring; `pairs` joins them for a batch; `amount` is a counter's step. `ok_code` is the code
-    of an operation that did what it should.
+    `key`/`keys` are in the library's form; `value`/`values` are to write, or must be the result of a
+    read; `pairs` joins them for a batch; `amount` is a counter's step. `ok_code` is the code of a
+    right result.
     """
 
     __slots__ = ("_indexes", "_tape", "amount", "exptime_s", "generation", "key", "keys", "kind",
@@ -41,44 +41,44 @@ class Operation:
         ) = parts
 
     def prefilled(self, position=0):
-        """Whether a key is stored before anything is timed."""
+        """Whether the prefill stores a key."""
         return self._indexes[position] < self._tape.prefill_count
 
     def verify(self, position, value):
-        """Whether a value that was read is right for a key, at whatever length it was written."""
+        """Whether a value that was read is right for a key, at any length that a write has."""
         if not self._tape.verified or value == self.values[position]:
             return True
         told = 0 if position else self.generation  # the record tells that of the first key
         return self._tape.right(self._indexes[position], value, told)
 
     def failed(self):
-        """Note that it failed: if it is a write, it may still come."""
+        """Note that it failed: a write may still arrive."""
         self._tape.accept_any()
 
 
 class Operations:
-    """The operations of a tape; `names` are the keys as the library takes them."""
+    """The operations of a tape; `names` are the keys in the library's form."""
 
     def __init__(self, tape, names):
         self._tape, self._names = tape, names
-        self._values = {}  # what was cut from the pool, shared by all operations
+        self._values = {}  # values cut from the pool, shared by all operations
 
     def lane(self, lane, lanes):
-        """A function that gives a lane's operations from the first.
+        """A function that yields a lane's operations from the first.
 
-        All are made now, or where that would not fit each just before its turn.
+        It makes all of them now or, if memory is too small, each just before its turn.
         """
         tape, numbers = self._tape, self._tape.numbers(lane, lanes)
         if sum(tape.lengths) + _OPERATION_BYTES * len(numbers) > _HELD_BYTES:
             return lambda: (Operation(tape, j, self._parts(tape.raw(j), {})) for j in numbers)
-        # Most records are there many times.
+        # Most records occur many times.
         records = list(map(tape.raw, numbers))
         parts = {record: self._parts(record, self._values) for record in set(records)}
         ready = [Operation(tape, j, parts[of]) for j, of in zip(numbers, records)]
         return lambda: ready
 
     def prefill(self, lane, lanes):
-        """The writes that store a lane's keys, made one by one."""
+        """The writes that store a lane's keys, created one by one."""
         tape = self._tape
         for k in range(lane, tape.prefill_count, lanes):
             values = [COUNTER if k >= tape.first_counter else tape.value(k, tape.lengths[k])]
@@ -86,16 +86,16 @@ class Operations:
             yield Operation(tape, k, _parts("set", [k], [self._names[k]], tape.exptime_s, 0, *own))
 
     def facts(self, number):
-        """Of a record: its kind, how many keys it names, and their bytes."""
+        """A record's kind, the number of its keys, and their bytes."""
         name, quiet, keys, _, _, _ = self._tape.record(number)
         return name + "_noreply" * quiet, len(keys), sum(len(self._tape.keys[k]) for k in keys)
 
     def prefill_facts(self, key):
-        """The same of the write that stores a key before anything is timed."""
+        """The same for the prefill's write of a key."""
         return "set", 1, len(self._tape.keys[key])
 
     def _parts(self, record, kept):
-        """What operations with the same record have in common, in the order of `Operation`."""
+        """The common fields of operations with the same record, in the order of `Operation`."""
         tape = self._tape
         name, quiet, keys, length, exptime_s, generation = tape.fields(record)
         kind, names = name + "_noreply" * quiet, [self._names[k] for k in keys]
@@ -119,7 +119,7 @@ def _parts(kind, indexes, names, exptime_s, amount, ok_code, generation=0, value
 
 
 def _ok_code(values, found):
-    """The code of a right reply that brings or stores these values: `found` keys were found."""
+    """The code of a right reply that reads or stores these values: `found` keys were found."""
     return sum(map(len, values)) << SIZE_BIT | found
 
 

@@ -22,7 +22,7 @@ from renewal import RenewedSession, renewed
 from timeline import Timeline, summarise
 from window import Window, clock, wait_until
 
-# Lanes need a moment to be there before a window begins.
+# The time that lanes need to be ready before a window begins.
 _START_AHEAD_NS = 5_000_000
 
 
@@ -35,13 +35,13 @@ class Player:
         self.playing = self.waits = False
         self.tasks = self.loop = None
         if client.API == "async":
-            # Not at the top: to import asyncio costs as much as most libraries.
+            # Not at the top: importing asyncio takes as long as most libraries do.
             self.tasks = importlib.import_module("lane_tasks")
             self.loop = self.tasks.asyncio.new_event_loop()
         names = [key.decode() for key in tape.keys] if client.KEYS is str else tape.keys
         self.operations = Operations(tape, names)
-        # A session lives in one thread from its connect on: some libraries keep a connection for
-        # each thread that they are called from.
+        # A session stays in one thread from its connect on: some libraries keep a connection for each
+        # thread that calls them.
         first = MAIN_THREAD if MAIN_THREAD.is_free() else ThreadPoolExecutor(1)
         self.threads = [first, *(ThreadPoolExecutor(1) for _ in range(setup.threads - 1))]
         self.sessions = self._in_threads(self._open, [()] * setup.threads)
@@ -55,7 +55,7 @@ class Player:
         return [thread.submit(function, *own) for thread, own in zip(self.threads, arguments)]
 
     def _in_threads(self, function, arguments):
-        """Call a function in each lane's thread, all at the same time; what each call returned."""
+        """Call a function in each lane's thread, all at the same time; the results."""
         return [future.result() for future in self.begin(function, arguments)]
 
     def _open(self):
@@ -64,15 +64,15 @@ class Player:
             return RenewedSession(lambda: self.client.Session(self.setup), after, servers)
         if self.loop is None:
             return self.client.Session(self.setup)
-        # Up to Python 3.9 a queue takes it when it is made.
+        # Up to Python 3.9 a queue takes the loop when it is created.
         self.tasks.asyncio.set_event_loop(self.loop)
         session = self.client.Session(self.setup)
         self.loop.run_until_complete(session.open())
         return session
 
     def _scripts(self):
-        """A script for each lane. No collection: nothing is garbage, and to look takes as long."""
-        collects = hasattr(gc, "freeze")  # PyPy's collector does more than look for cycles
+        """A script for each lane, made without collections: nothing is garbage yet."""
+        collects = hasattr(gc, "freeze")  # PyPy's collector does more than find cycles
         if collects:
             gc.disable()
         try:
@@ -82,7 +82,7 @@ class Player:
                 gc.enable()
 
     def _script(self, session, place):
-        """A function that gives a lane's calls from the first record on."""
+        """A function that yields a lane's calls from the first record on."""
         operations = self.operations.lane(place, self.lanes)
         if self.setup.reconnect_after:
             return lambda: session.calls(operations(), self._call)
@@ -93,21 +93,21 @@ class Player:
         return lambda: ready
 
     def _call(self, session, op):
-        """A call that is ready to be made: function, arguments, verify, operation."""
+        """A prepared call: function, arguments, verify, operation."""
         return (*self.client.CALLS[op.kind](session, op), op)
 
     @staticmethod
     def clear_away():
-        """Leave nothing to a collector before a window begins: it takes longer than lanes need.
+        """Collect all garbage before a window begins, since that takes longer than lanes need.
 
-        What was made ready will not be garbage; with it out of sight a collection in the window
-        costs what it costs a program of ordinary size. Users run with the collector on; so do we.
+        The prepared objects will not be garbage; once hidden from the collector, a collection in the
+        window costs as much as in a program of ordinary size. The collector stays on, as for users.
         """
         gc.collect()
         getattr(gc, "freeze", int)()
 
     def window(self, start_unix_ns, duration_ms):
-        """The window of a run that is to start at an instant of the wall clock."""
+        """The window of a run that starts at an instant of the wall clock."""
         ahead = max(_START_AHEAD_NS, start_unix_ns - time.time_ns())
         duration_ns = None if duration_ms is None else duration_ms * 1_000_000
         return Window(clock() + ahead, duration_ns, self.setup.timeout_ns)
@@ -118,7 +118,7 @@ class Player:
         return max(0, sum(len(record.codes) for record in self.records) - failed), failed
 
     def run(self, phase, ops, window, calls_path="", gives_up=None, *, counts_heap=False):
-        """Play one phase; blocks until it is over. The fields of `done`."""
+        """Play one phase, and block until its end. The fields of `done`."""
         if phase == "prefill":
             self.tape.begin_prefill()
         with_begins = bool(calls_path) or (self.tape.grouped and phase != "prefill")
@@ -194,7 +194,7 @@ class Player:
             record.end_quiet(lambda: self.barrier(session))
 
     def barrier(self, session):
-        """Answered commands on the session's connections, after operations without a reply."""
+        """Send commands with a reply on the session's connections, after operations without one."""
         answer = session.barrier()
         return self.loop.run_until_complete(answer) if self.loop else answer
 
@@ -221,7 +221,7 @@ class Player:
             ),
             "queued": sum(record.queued for record in records),
             "unsent": sum(len(record.unsent) for record in records),
-            # A library that connects again does not say so: these are the worker's own, none.
+            # The libraries do not report their reconnects, and the worker itself makes none.
             "reconnects": 0,
             "renewed": renewed(self.sessions),
             "cpu_user_ns": int((after.ru_utime - before.ru_utime) * 1e9),
@@ -234,5 +234,5 @@ class Player:
 
 
 def part(total, number, parts):
-    """The share of a total, or None, that one of `parts` parts has."""
+    """The share of a total for one of `parts` parts; None without a total."""
     return None if total is None else total // parts + (number < total % parts)

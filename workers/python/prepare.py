@@ -1,4 +1,4 @@
-"""The request `prepare`, and a client's refusals before anything is timed."""
+"""The request `prepare`, and a client's refusals before the prefill."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections import namedtuple
 from pathlib import Path
 
-# `text` is the address as it was given; `path` of a Unix socket, or `host` and `port`.
+# `text` is the address in the request; `path` is for a Unix socket, else `host` and `port`.
 Server = namedtuple("Server", "text host port path")
 ON_OFF = ("on", "off")
 
@@ -44,7 +44,7 @@ class Count(tuple):
 
 
 class TlsContext(ssl.SSLContext):
-    """It expects the option's name in certificates, if any, whatever the server's address is."""
+    """Expects the option's name, if any, in certificates, and not the server's address."""
 
     expected = None
 
@@ -72,7 +72,7 @@ class Prepare:
         self.options = request.get("options", {})
         self.common = self.options.get("profile", "common") == "common"
         self.tuned = self.options.get("profile") == "tuned"
-        self.reconnect_after = 0  # read when the options have been checked
+        self.reconnect_after = 0  # set after the check of the options
         self.kinds, self.expires = tape.kinds, tape.expires
         self._lock, self._shared = threading.Lock(), None
         # An operation without a reply, or outstanding with others, could be overtaken on its way.
@@ -85,7 +85,7 @@ class Prepare:
 
     @property
     def server(self):
-        """The only one, or the first."""
+        """The only server, or the first."""
         return self.servers[0]
 
     def on(self, option, default):
@@ -112,7 +112,7 @@ class Prepare:
         return user, Path(file).read_text(encoding="utf-8").splitlines()[0]
 
     def shared(self, make):
-        """What `make` returns, made once for the sessions of all threads."""
+        """The result of `make`, which is called once for the sessions of all threads."""
         with self._lock:
             if self._shared is None:
                 self._shared = make()

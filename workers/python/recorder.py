@@ -1,6 +1,6 @@
-"""A lane's notes while it is measured, and their sums afterwards.
+"""The records of a lane in the window, and their sums afterwards.
 
-Noting is three appends to arrays of machine numbers; counting and histograms come after the window.
+A record is three appends to arrays of machine numbers; counts and histograms come after the window.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _LOOKS_UP = READS | STEPS | {"delete", "touch"}
 
 
 class Recorder:
-    """The notes of one lane."""
+    """The records of one lane."""
 
     def __init__(self, timeline, with_begins=False):
         self.timeline = timeline
-        # When each call began: for groups.py and call_log.py.
+        # The begin of each call, for groups.py and call_log.py.
         self.begins = array("Q") if with_begins else None
         self.wrong = []  # (number, answer) of the first wrong values, for call_log.py
-        self.firsts = [0]  # slices: how many were noted before each
-        self.numbers = array("Q")  # which record of the tape
+        self.firsts = [0]  # slices: number of operations before each
+        self.numbers = array("Q")  # the number of its record on the tape
         self.codes = array("q")  # its result, see verify.py
         self.times = array("Q")  # ns from its call to its end
         self.lags = array("Q")  # open loop: ns from its due instant to its call
-        self.unsent = []  # open loop: (number, ns that it waited) of what was never sent
-        self.lead_in = array("Q")  # slices: the places of what is not counted
+        self.unsent = []  # open loop: (number, ns waited) of operations that were never sent
+        self.lead_in = array("Q")  # slices: the places of operations that do not count
         self.failed = self.queued = self.peak = self.barriers = 0
         self.sent_ns = self.ended_ns = 0
 
     def fail(self, op, code, answer):
-        """A call that failed; `answer` is what the library returned, if it is a wrong value."""
+        """Record a call that failed; `answer` is the library's result, if it is a wrong value."""
         self.failed += 1
         if code != WRONG:
             op.failed()
@@ -48,10 +48,10 @@ class Recorder:
             keep_wrong(self.wrong, op.number, answer)
 
     def end_quiet(self, barrier):
-        """End operations that had no reply by commands that have one."""
+        """Send commands with a reply after operations without one."""
         try:
             self.barriers += barrier() if self.numbers else 0
-        except Exception as error:  # the server is gone, and with it what was sent last
+        except Exception as error:  # the server is gone, with the last operations
             print(f"no answer after the last operations without one: {error!r}", file=sys.stderr)
         else:
             self.ended_ns = clock() if self.barriers else self.ended_ns
@@ -89,17 +89,17 @@ class Sum:
                 figures["not_stored"] += times * found
 
     def took(self, times_ns, lags_ns, completed):
-        """How long operations lasted from their calls, and how late these were in an open loop."""
+        """Add the durations of calls and, in an open loop, their delays."""
         self._service.extend(times_ns)
         self._response.extend(map(int.__add__, times_ns, lags_ns))
         self._figures["busy_ns"] += sum(times_ns) if completed else 0
 
     def waited(self, time_ns):
-        """How long an operation waited that was never sent."""
+        """Add the wait of an operation that was never sent."""
         self._response.append(time_ns)
 
     def message(self):
-        """As it is sent. In a closed loop response and service are the same samples."""
+        """Its message. In a closed loop response and service are the same samples."""
         service = encode(self._service)
         response = encode(self._response) if self._response else service
         return {**self.untimed(), "response": response, "service": service}
@@ -110,7 +110,7 @@ class Sum:
 
 
 class _Facts(dict):
-    """The facts of each number of the tape: the kind, how many keys, and their bytes."""
+    """The facts of each number of the tape: the kind, the number of keys, and their bytes."""
 
     def __init__(self, facts_of):
         self._facts_of = facts_of
@@ -121,7 +121,7 @@ class _Facts(dict):
 
 
 def summed(records, facts_of):
-    """The sums of all lanes by kind; `facts_of` tells of a number."""
+    """The sums of all lanes by kind; `facts_of` returns the facts of a number."""
     sums, facts = {}, _Facts(facts_of)
 
     def sum_of(kind):
@@ -139,13 +139,13 @@ def summed(records, facts_of):
 def _add(record, facts, sum_of):
     """Add a lane's operations to the sums of their kinds.
 
-    There may be millions, so nothing here is done for each but by loops in C.
+    There may be millions, so only loops in C do anything for each.
     """
     alike, places, place = Counter(), {}, {}
     for outcome, times in Counter(zip(record.numbers, record.codes)).items():
         number, code = outcome
         alike[facts[number], code] += times
-        # Of failed calls only time-outs lasted as they say.
+        # Of failed calls, only timeouts have a meaningful duration.
         timed = (facts[number][0], code >= 0) if code >= 0 or code == TIMEOUT else None
         place[outcome] = places.setdefault(timed, len(places))
     for ((kind, keys, key_bytes), code), times in alike.items():

@@ -1,14 +1,14 @@
-"""Sessions whose connections are closed after a number of calls, and opened again.
+"""Sessions that close their connections after a number of calls and open them again.
 
-This happens between two calls, where no time is taken. The clients that are not asked for it have
-their calls ready before the window, and skip all this.
+This happens between two calls, not timed. Without the option, calls are prepared before the window,
+and none of this runs.
 """
 
 from __future__ import annotations
 
 
 class RenewedSession:
-    """A session that makes way for a new one after `after` calls; `renewed` counts connections."""
+    """A session that a new one replaces after `after` calls; `renewed` counts connections."""
 
     def __init__(self, open_session, after, connections):
         self._open, self._after, self._connections = open_session, after, connections
@@ -21,7 +21,7 @@ class RenewedSession:
 
     @property
     def record(self):
-        """The notes of the lane."""
+        """The record of the lane."""
         return self._record
 
     @record.setter
@@ -42,7 +42,7 @@ class RenewedSession:
             yield call(self._session, op)
 
     def _renew(self):
-        if self._quiet:  # what had no reply must arrive before the connection is closed
+        if self._quiet:  # operations without a reply must arrive before the connection closes
             self._record.barriers += self._session.barrier()
         self._session.finish()
         self._session.close()
@@ -53,7 +53,7 @@ class RenewedSession:
 
 
 def renewed(sessions):
-    """The connections that were opened again since this was asked last."""
+    """The connections that were reopened since the last call of this."""
     count = 0
     for session in sessions:
         if isinstance(session, RenewedSession):

@@ -24,7 +24,7 @@ _FILE = re.compile(r"\((/[^():]*)")
 
 @contextmanager
 def sampled(request):
-    """Sample this process while the context lasts, if it is for a measured run."""
+    """Sample this process until the end of the context, if it is for a measured run."""
     path = os.environ.get("CACHEMARK_PROFILE")
     if not path or request["phase"] != "measure":
         yield

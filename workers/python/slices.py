@@ -1,7 +1,7 @@
 """Plays slices: short parts of the tape, in turn with other clients.
 
-The measured loops are the same as a run's. What a lane notes goes on from slice to slice; which of
-it belongs to lead-ins is noted beside it, and everything is summed up after the last slice.
+A run has the same measured loops. A lane's record continues from slice to slice, with the places of
+the lead-ins beside it; everything is summed up after the last slice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Lane:
         return chain([(due + origin_ns, *call)], self._calls)
 
     def put_back(self, call, origin_ns):
-        """A call that was taken and not made: the next slice begins with it."""
+        """Put back a call that was taken but not made: the next slice begins with it."""
         if call is not None:
             self._left = (call[0] - origin_ns, *call[1:])
 
@@ -63,7 +63,7 @@ class Slices:
         return bool(self._player.tape.numbers(self._player.places[t], self._player.lanes))
 
     def _calls(self, t):
-        """A lane's calls, over and over; of an open loop each with the instant that it is due."""
+        """A lane's calls, again and again; in an open loop each with its due instant."""
         player, times = self._player, self._player.tape.times
         script = player.scripts[t]
         if not self._has_calls(t):
@@ -141,7 +141,7 @@ class Slices:
         return (*_counts(record, first, first_lead_in), times if lane.has_calls else [])
 
     def _play_tasks(self, lane, window, calls):
-        """Play it; of each task of a closed loop what `TaskLanes.callers` has."""
+        """Play it; for each task of a closed loop, its entry in `TaskLanes.callers`."""
         setup = self._player.setup
         tasks = self._player.tasks
         task = tasks.open_loop_lane if self._open_loop else tasks.slice_lane
@@ -204,7 +204,7 @@ def _times(lead_in, ended_ns, noted):
 
 
 def _counts(record, first, first_lead_in):
-    """Of what was noted since: counted and right, counted and failed, not counted."""
+    """The numbers of operations since then: counted and right, counted and failed, not counted."""
     codes, lead_in = record.codes[first:], record.lead_in[first_lead_in:]
     failed = sum(code < 0 for code in codes) if codes and min(codes) < 0 else 0
     if failed and lead_in:
@@ -214,7 +214,7 @@ def _counts(record, first, first_lead_in):
 
 
 def _split(record):
-    """A lane's notes in two: what is counted, and the lead-ins."""
+    """A lane's record in two: the counted parts, and the lead-ins."""
     counted = bytearray(b"\1") * len(record.codes)
     for at in record.lead_in:
         counted[at] = 0
@@ -222,7 +222,7 @@ def _split(record):
 
 
 def _part(record, chosen):
-    """The notes at the places that are not 0."""
+    """The entries at the places that are not 0."""
     part = Recorder(None)
     for name in ("numbers", "codes", "times", "lags"):
         getattr(part, name).extend(compress(getattr(record, name), chosen))

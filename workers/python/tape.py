@@ -15,11 +15,11 @@ BATCHES = {"mget", "mset"}
 STEPS = {"incr", "decr"}
 MAY_BE_QUIET = {"set", "add", "replace", "delete", "touch", "mset", *STEPS}
 KINDS = [*VERBS.values(), *(f"{verb}_noreply" for verb in VERBS.values() if verb in MAY_BE_QUIET)]
-COUNTER = b"1000000000"  # what each counter is stored as
+COUNTER = b"1000000000"  # the stored text of each counter
 _ON_COUNTERS = {*STEPS, "delete", "version"}
 _WITH_GENERATION = {"set", "get", "gets", "gat", "mget"}
 GENERATIONS = 4
-# By the generation that the record of a read tells: those that it may bring.
+# The generations that a read may bring, by the generation in its record.
 _RIGHT = ((0, 1, 2, 3), (1, 2, 3), (2, 1), (3, 1))
 _VERSION, _HEADER_BYTES = 2, 184
 _Header = namedtuple("_Header", (
@@ -33,7 +33,7 @@ _NOT_IN_KEYS = bytes([*range(33), 127])
 
 
 class TapeError(Exception):
-    """A file that is no tape; the text says which check failed, and where."""
+    """A file that is no tape; the text names the failed check and its place."""
 
 
 class Tape:
@@ -52,7 +52,7 @@ class Tape:
         self.generation_lanes = head.flags >> 32  # 0: the records have no generations
         self.open_loop, self.verified = head.times_at > 0, not head.flags & 1
         self._prefilled = False
-        self.any_generation = False  # whether a read may bring each of them: see `accept_any`
+        self.any_generation = False  # whether a read may bring any generation: see `accept_any`
         self.thinks = head.thinks_at > 0
         self.pool_bytes = head.pool_bytes
         self.first_counter = head.key_count - head.counter_count
@@ -96,7 +96,7 @@ class Tape:
         return head
 
     def _table(self, code, field, count):
-        """The numbers of a section; `field` of the header says where it begins."""
+        """The numbers of a section, which begins where the header's `field` says."""
         at, size = getattr(self._head, field), count * struct.calcsize(f"<{code}")
         inside = at >= _HEADER_BYTES and at % 8 == 0 and at + size <= len(self._data)
         self._check(inside, "a section outside the file", 16 + 8 * _Header._fields.index(field))
@@ -125,7 +125,7 @@ class Tape:
         """The kinds on the tape, whether a batch names a key twice, whether any key expires."""
         kinds, repeats, expires = set(), False, head.exptime_s > 0
         records = list(_RECORD.iter_unpack(self._records))
-        # Most records are there many times: each is checked where it is first.
+        # Most records occur many times: this checks each at its first place.
         first = dict(zip(reversed(records), range(len(records) - 1, -1, -1)))
         for (verb, flags, run, key, length, ttl), j in reversed(first.items()):
             at, name = head.ops_at + 16 * j, VERBS.get(verb)
@@ -165,7 +165,7 @@ class Tape:
         return self.fields(self.raw(number))
 
     def fields(self, raw):
-        """Of a record: verb, whether it has no reply, keys, length, expiry time, generation."""
+        """A record's verb, whether it has no reply, keys, length, expiry time, generation."""
         verb, flags, run, key, length, exptime_s = raw
         name = VERBS[verb]
         keys = list(self._runs[key : key + run]) if name in BATCHES else [key][:run]
@@ -177,19 +177,19 @@ class Tape:
         return self.group > 1 and not self.open_loop
 
     def numbers(self, lane, lanes):
-        """The numbers of a lane's records: every group whose turn is this lane's."""
+        """The numbers of a lane's records."""
         firsts = range(lane * self.group, self.op_count, lanes * self.group)
         if self.group == 1:
             return firsts
         return [j for first in firsts for j in range(first, first + self.group)]
 
     def begin_prefill(self):
-        """A prefill that comes once more has failed before, and what it sent may still come."""
+        """A second prefill means that the first failed, and its writes may still arrive."""
         self.any_generation |= self._prefilled
         self._prefilled = True
 
     def accept_any(self):
-        """From now on a read may bring any generation: a write that failed may still come."""
+        """From now on a read may bring any generation: a failed write may still arrive."""
         self.any_generation = True
 
     def value(self, key, length, generation=0):
@@ -200,7 +200,7 @@ class Tape:
         return self._pool[at : at + length]
 
     def right(self, key, value, told):
-        """Whether a value that was read is one that a write may have left; `told` by its record."""
+        """Whether a read may bring a value; `told` is the generation in its record."""
         if not self.generation_lanes:
             return value == self.value(key, len(value))
         may_be = _RIGHT[0 if self.any_generation else told]

@@ -1,7 +1,7 @@
-"""A window as it went: a thousand slices, what ended in each; a hundred of them are a section.
+"""The timeline of a window: the operations that ended in each of a thousand slices.
 
-In the window an operation costs a comparison: where a slice has ended, the lane says how many it
-had noted by then. Everything else comes after the window.
+A hundred slices are a section. In the window an operation costs a comparison: at the end of a slice,
+the lane notes the number of its operations. Everything else comes after the window.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Timeline:
         self.slice_ns = (window.duration_ns or 0) // _SLICES
         self.end_ns = self._start_ns + self.slice_ns if self.slice_ns else FOR_EVER_NS
         self._at = 0
-        self._marks = []  # slices that are over, and how many operations were noted by their end
+        self._marks = []  # ended slices, with the number of operations by their end
 
     def advance(self, now_ns, noted):
-        """Go on to the slice that an instant is in; when that ends."""
+        """Go on to the slice of an instant; returns the slice's end."""
         self._marks.append((self._at, noted))
         self._at = min((now_ns - self._start_ns) // self.slice_ns, _MAX_SLICES - 1)
         last = self._at == _MAX_SLICES - 1
@@ -37,7 +37,7 @@ class Timeline:
         return self.end_ns
 
     def slices(self, noted):
-        """Each slice with operations: its number, how many were noted before it and by its end."""
+        """Each slice with operations: its number, the operations before it and by its end."""
         before = 0
         for at, by_then in [*self._marks, (self._at, noted)]:
             if by_then > before:
@@ -46,7 +46,7 @@ class Timeline:
 
 
 def summarise(records, encode):
-    """The timeline of all lanes and its sections, as they are sent."""
+    """The timeline of all lanes and its sections, for the message."""
     slice_ns = records[0].timeline.slice_ns
     if not slice_ns:
         return {"timeline": None, "sections": None}
@@ -76,7 +76,7 @@ def summarise(records, encode):
 
 
 def _ended(record, first, last, times):
-    """How many of some operations succeeded, the sum of their response times; all go to `times`."""
+    """The number of successes and the sum of their response times; adds all times to `times`."""
     codes, took = record.codes[first:last], record.times[first:last]
     responses = list(map(int.__add__, took, record.lags[first:last])) if record.lags else took
     if min(codes) >= 0:

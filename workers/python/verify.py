@@ -1,8 +1,8 @@
-"""The result of a library's answer, as one number that the loop can note in no time.
+"""The result of a library's answer, as one number that the loop can record quickly.
 
-Not negative: the operation is done; the low 17 bits are the keys found (for `add` and `replace`:
-1 if refused; for `cas` 1 if stored, 2 if refused), the bits above them the value bytes read or
-written. Negative: it failed.
+0 or more: the operation is done; the low 17 bits are the keys found (for `add` and `replace`: 1 if
+refused; for `cas` 1 if stored, 2 if refused), the higher bits the value bytes read or written.
+Negative: it failed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OTHER_FLAGS = "other flags than 0"
 
 
 def plain(value, flags):
-    """A value that was read with its flags: all that cachemark stores has flags 0."""
+    """A value that was read, if its flags are 0, as in all items of cachemark."""
     return value if flags == 0 else OTHER_FLAGS
 
 
@@ -34,7 +34,7 @@ def found(value, op):
 
 
 def found_many(values, op):
-    """A read of many keys: a dict of those that were found."""
+    """A read of many keys: a dict of the values that were found."""
     if values == op.pairs:
         return op.ok_code
     hits = size = 0
@@ -55,7 +55,7 @@ def stored(result, op):
 
 
 def stored_many(failed, op):
-    """A `set` of many keys: those that were not stored."""
+    """A `set` of many keys: the keys that were not stored."""
     return SERVER if failed else op.ok_code
 
 
@@ -67,7 +67,7 @@ def accepted(result, op):
 def swapped(answer, op):
     """A `cas`: the value that its `gets` brought, None for a miss, and whether it was stored.
 
-    It is not if the item was changed or deleted since.
+    It was not if the item was changed or deleted since.
     """
     value, result = answer
     if value is None:
@@ -78,7 +78,7 @@ def swapped(answer, op):
 
 
 def counted(number, op):
-    """An `incr` or `decr`: the new number, None where there is no counter."""
+    """An `incr` or `decr`: the new number, None without a counter."""
     if number is None:
         return 0
     return op.ok_code if isinstance(number, int) else WRONG
@@ -90,7 +90,7 @@ def known(result, op):
 
 
 def sent(_, op):
-    """An operation without a reply, or one whose every other end is an exception."""
+    """An operation without a reply, or one that raises an exception on any failure."""
     return op.ok_code
 
 
@@ -104,7 +104,7 @@ def network_fault(error):
 
 
 def reply_fault(text):
-    """The failure behind a reply of the server that a library passes on as text."""
+    """The failure behind a server's reply, which a library passes on as text."""
     if "SERVER_ERROR" in text:
         return SERVER
     return CLIENT if "ERROR" in text else PROTOCOL

@@ -1,4 +1,4 @@
-"""A window: when a run begins, what ends it, and how to wait for an instant in it."""
+"""A window: the begin and the end of a run, and waiting for an instant in it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import time
 
 clock = time.perf_counter_ns
 FOR_EVER_NS = 1 << 62
-# Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock.
+# A sleep ends some tens of µs late, so the last part of a wait polls the clock.
 SPIN_NS = 200_000
-# A wait looks this often whether it is still wanted.
+# A wait checks at this interval whether the run was stopped.
 _LOOK_NS = 20_000_000
 
 
 class Window:
-    """Shared by the lanes of a run or slice. `end_ns` moves to the past when it is stopped.
+    """Shared by the lanes of a run or slice. A stop moves `end_ns` to the past.
 
-    What a slice's lead-in does is not counted; it ends at `lead_in_end_ns`.
+    Operations of a slice's lead-in, which ends at `lead_in_end_ns`, do not count.
     """
 
     def __init__(self, start_ns, duration_ns, timeout_ns, lead_in_ns=0):
@@ -25,7 +25,7 @@ class Window:
         self.end_ns = self.planned_end_ns
         self.lead_in_ns = lead_in_ns
         self.lead_in_end_ns = start_ns + lead_in_ns
-        # The middle of what a slice counts.
+        # The middle of a slice's counted part.
         self.middle_ns = (self.lead_in_end_ns + self.planned_end_ns) // 2
         self.stopped = False
         self.timeout_ns = timeout_ns
@@ -36,7 +36,7 @@ class Window:
 
     @property
     def drain_ns(self):
-        """After this instant, the rest of an open loop's window is never sent."""
+        """After this instant, an open loop sends no more operations of its window."""
         return self.end_ns if self.stopped else self.end_ns + 2 * self.timeout_ns
 
 
@@ -48,5 +48,5 @@ def wait_until(instant_ns, window):
             return True
         if window.stopped:
             return False
-        # A sleep of nothing gives the interpreter to another lane: that one may have a reply.
+        # A sleep of 0 s gives the interpreter to another lane, which may have a reply.
         time.sleep(min(left_ns - SPIN_NS, _LOOK_NS) / 1e9 if left_ns > SPIN_NS else 0)

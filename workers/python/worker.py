@@ -11,7 +11,7 @@ groups.py     the times of whole groups       call_log.py      a record of each 
 give_up.py    callers that give up calls      clients/         one file for each library
 main_thread.py  the thread of the first lane  heap.py          what a run collects
 sampler.py    samples of its functions
-README.md     what a client file has to hold
+README.md     what a client file must contain
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from prepare import Prepare, Unsupported, check
 from tape import KINDS, Tape, TapeError
 from window import clock
 
-if os.environ.get("CACHEMARK_PROFILE"):  # it imports much, and few workers are sampled
+if os.environ.get("CACHEMARK_PROFILE"):  # the sampler imports much, and few workers need it
     from sampler import sampled
 else:
     sampled = contextlib.nullcontext
 
 _HERE = Path(__file__).resolve().parent
 _PROGRESS_S = 1.0
-# A call that outlasts every time-out by this much will not come back.
+# A call that outlasts every time-out by this much will never return.
 _LOST_NS = 5_000_000_000
 
 
 class Worker:
-    """Answers requests one after the other; a run goes on in a thread of its own meanwhile."""
+    """Answers requests one after the other, while a run plays in a thread of its own."""
 
     def __init__(self, name, out):
         self.name, self._out = name, out
@@ -81,7 +81,7 @@ class Worker:
                 self._window.stop()
             self._inbox.put(request)
         if self._window:
-            os._exit(0)  # the caller is gone, and a call of the library may not come back
+            os._exit(0)  # the orchestrator is gone, and a call of the library may never return
         self._inbox.put({"type": "bye"})
 
     def _send(self, message):
@@ -89,7 +89,7 @@ class Worker:
         self._out.flush()
 
     def hello(self, _request):
-        """Who this is. A library that is not there is an answer too."""
+        """The answer to `hello`, also if the library is missing."""
         client, version = load_client(self.name)
         self._client = client
         # Only now: the histograms' library is not there either before the set-up.
@@ -107,13 +107,13 @@ class Worker:
         }  # fmt: skip
 
     def prepare(self, request):
-        """Read the tape, refuse what cannot be done, connect."""
+        """Read the tape, refuse what the client cannot do, and connect."""
         if self._client is None:
             self.hello(request)
         if self._player:
             self._player.close()
         self._player = self._slices = None
-        # PyPy closes unreachable objects only now: tapes, sockets of libraries.
+        # Only this makes PyPy close unreachable objects: tapes, sockets of libraries.
         gc.collect()
         try:
             tape = Tape(request["tape"])
@@ -131,7 +131,7 @@ class Worker:
         return {"type": "ready"}
 
     def run(self, request):
-        """Play a phase, and tell progress each second."""
+        """Play a phase, and report progress each second."""
         if self._player is None:
             return failed("protocol", "run before prepare")
         with sampled(request):
@@ -157,7 +157,7 @@ class Worker:
             if calls_path:
                 player.write_calls(request["phase"], calls_path)
             if ended["type"] == "error":
-                self._player = None  # its lanes are in no state to play again
+                self._player = None  # its lanes cannot play again
             return ended
         finally:
             self._window = None
@@ -171,7 +171,7 @@ class Worker:
         return {"type": "ready"}
 
     def slice(self, request):
-        """Play a slice. Its lanes' threads are there; this one waits for them."""
+        """Play a slice: the lanes' threads play, and this one waits for them."""
         if self._slices is None:
             return failed("protocol", "slice before begin_slices")
         self._window = window = self._slices.window(request)
@@ -189,7 +189,7 @@ class Worker:
             self._player = self._slices = None
             return failed("client", "a call of the library does not return", definite=False)
         except BaseException:
-            self._player = self._slices = None  # its lanes are in no state to play again
+            self._player = self._slices = None  # its lanes cannot play again
             raise
         finally:
             self._window = None
@@ -209,7 +209,7 @@ class Worker:
             except queue.Empty:
                 ops, errors = now = player.progress()
                 self._send({"type": "progress", "ops": ops, "errors": errors})
-            # A closed loop has always something to do, an open one until its window ends or not.
+            # A closed loop always has an outstanding call; an open loop may have none in its window.
             waits = player.waits and clock() < window.planned_end_ns
             if now != before or waits or not player.playing:
                 last_progress_ns, before = max(clock(), window.start_ns), now
@@ -218,7 +218,7 @@ class Worker:
 
 
 def answer(do, request):
-    """The answer to a request, whatever comes of it."""
+    """The answer to a request, also if it raises an exception."""
     try:
         return do(request)
     except Unsupported as refusal:
@@ -237,7 +237,7 @@ def failed(kind, text, definite=True):
 
 
 def main():
-    """Take the client's name; keep stdout for the protocol, whatever the libraries print."""
+    """Take the client's name; keep stdout for the protocol, even if a library prints."""
     known = sorted(path.stem for path in (_HERE / "clients").glob("[a-z]*.py"))
     name = sys.argv[1].replace("-", "_") if len(sys.argv) == 2 else ""
     if name not in known:
@@ -251,7 +251,7 @@ def main():
 
 
 def serve(worker):
-    """Answer requests, in a thread of its own; then end the process, whatever the lanes do."""
+    """Answer requests in a thread of its own; then end the process, even if lanes still play."""
     status = 1
     try:
         worker.serve()
@@ -259,7 +259,7 @@ def serve(worker):
     except BaseException as error:
         log(error)
     finally:
-        os._exit(status)  # without waiting for a call of the library that may not come back
+        os._exit(status)  # without waiting for a call of the library, which may never return
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The reference worker: PROTOCOL.md and docs/tape.md in plain Python, one connection, no library.
 
-A template and a test double: get and set, one at a time; all else is answered `unsupported`.
+A template and a test double: get and set, one at a time; for all else it answers `unsupported`.
 """
 
 import base64
@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 KINDS = {(1, 0): "get", (4, 0): "set"}  # by verb, and whether it has no reply
-# By the generation that a get's record tells: those that it may bring.
+# The generations that a get may bring, by the generation in its record.
 RIGHT = ((0, 1, 2, 3), (1, 2, 3), (2, 1), (3, 1))
 
 
@@ -48,7 +48,7 @@ class Tape:
         return self.pool[begin : begin + length]
 
     def right(self, k, value, told):
-        """Whether a get of key k may bring this value; `told` by its record."""
+        """Whether a get of key k may bring this value; `told` is the generation in its record."""
         may_be = RIGHT[0 if self.any_generation else told] if self.lanes else (0,)
         return any(value == self.value(k, len(value), each) for each in may_be)
 
@@ -112,7 +112,7 @@ class Worker:
         if odd or (len(self.servers), request.get("wire", "text")) != (1, "text"):
             raise UnsupportedError("one server over TCP, the text protocol, no options")
         self.tape, (self.share, self.shares) = Tape(request["tape"]), request.get("segment", (0, 1))
-        # A worker that plays the tape in another way cannot tell which write was the last.
+        # If it plays the tape in another way, it cannot know which write was the last.
         self.tape.any_generation = self.tape.lanes != self.shares
         self.ops = [op for j, op in enumerate(self.tape.ops)
                     if j // self.tape.group % self.shares == self.share]  # fmt: skip
@@ -128,7 +128,7 @@ class Worker:
         tape, ops, limit = self.tape, self.ops, request.get("ops") or sys.maxsize
         self.slices = None
         if request["phase"] == "prefill":
-            tape.any_generation |= tape.prefilled  # once more: it failed, and may still come
+            tape.any_generation |= tape.prefilled  # the first prefill failed, and may still arrive
             tape.prefilled = True
             mine = range(self.share, tape.prefill, self.shares)
             ops, limit = [(4, 0, 1, k, tape.lengths[k], tape.exptime) for k in mine], len(mine)
@@ -157,7 +157,7 @@ class Worker:
         end, lead_in_end = (
             start + 1000 * request.get(name, 0) for name in ("length_us", "lead_in_us")
         )
-        # When the counted part began: this also if there was no CPU until now.
+        # The begin of the counted part, even if there was no CPU until now.
         begun, ended, half = lead_in_end if now >= lead_in_end else None, start, None
         while self.ops and now < end:
             op, self.played = self.ops[self.played % len(self.ops)], self.played + 1
@@ -199,13 +199,13 @@ class Worker:
             failed = "timeout" if isinstance(error, TimeoutError) else "connection"
             self.replies = None
         now = time.perf_counter_ns()
-        if failed and failed != "wrong_values":  # a set that failed may still come
+        if failed and failed != "wrong_values":  # a failed set may still arrive
             self.tape.any_generation = True
         results.add(kind, failed, now - began)
         return now
 
     def exchange(self, op, counts):
-        """Send a record's command; return what went wrong with it, if anything did."""
+        """Send a record's command; returns its failure, if any."""
         if self.replies is None:
             self.connect()
         verb, flags, _, k, length, exptime = op
@@ -242,7 +242,7 @@ for message in map(json.loads, sys.stdin):
     if message["type"] == "bye":
         break
     try:
-        if message["type"] != "stop":  # a run is over by the time that this is read
+        if message["type"] != "stop":  # the run is over before the worker reads a stop
             say(getattr(worker, message["type"])(message))
     except UnsupportedError as error:
         say({"type": "unsupported", "reason": str(error)})

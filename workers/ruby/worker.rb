@@ -13,10 +13,10 @@
 #   lib/call_log.rb  a record of each call          lib/give_up.rb      callers that give up calls
 #   lib/operation.rb a record, as an operation      lib/generations.rb  values that show which write was read
 #   lib/renewal.rb   connections renewed as asked   lib/{dalli_gem,memcached_gem,rails_store}.rb  what clients share
-#   README.md        what a client file has to hold
+#   README.md        what a client file must contain
 # Lanes are Ruby threads: one runs at a time, as in every program on this interpreter.
 
-# Output of libraries goes to stderr; stdout is the protocol's alone.
+# Output of libraries goes to stderr; stdout is for the protocol only.
 ANSWERS = $stdout.dup
 $stdout.reopen($stderr)
 
@@ -30,7 +30,7 @@ require 'json'
 
 class Worker
   PROGRESS_S = 1.0
-  # A call that outlasts every time-out by this much will not come back.
+  # A call that outlasts every time-out by this much will never return.
   LOST_NS = 5_000_000_000
 
   def initialize(name, out)
@@ -59,7 +59,7 @@ class Worker
     @out.flush
   end
 
-  # Take the messages of `timeout_s` seconds; false when no more will come.
+  # Handle the messages of `timeout_s` seconds; false when no more will come.
   def listen(timeout_s)
     return true unless $stdin.wait_readable(timeout_s)
 
@@ -97,13 +97,13 @@ class Worker
     failed('connect', e.message)
   rescue StandardError, ScriptError => e
     warn e.full_message(highlight: false)
-    @player = nil if %w[run slice].include?(request['type']) # its lanes are in no state to play again
+    @player = nil if %w[run slice].include?(request['type']) # its lanes cannot play again
     failed('internal', OwnError.describe(e))
   end
 
   def failed(kind, text, definite: true) = { type: 'error', kind: kind, text: text, definite: definite }
 
-  # Who this is. A library that is not there is an answer too.
+  # The answer to `hello`, also if the library is missing.
   def hello
     unless @client
       raise LoadError, Gems.trouble if Gems.trouble
@@ -123,7 +123,7 @@ class Worker
     raise Unsupported.new("#{@name} is not installed: #{e.message}", Gems.remedy(@name))
   end
 
-  # Read the tape, refuse what cannot be done, connect.
+  # Read the tape, refuse what the client cannot do, and connect.
   def prepare(request)
     hello
     @player&.close
@@ -138,7 +138,7 @@ class Worker
     { type: 'ready' }
   end
 
-  # Play a phase, and send_answer progress each second.
+  # Play a phase, and report progress each second.
   def run(request)
     return failed('protocol', 'run before prepare') unless @player
 
@@ -161,7 +161,7 @@ class Worker
     bell&.close
   end
 
-  # Collect garbage and make room now: nothing of that comes between slices.
+  # Collect garbage and allocate memory now, and not between slices.
   def begin_slices
     return failed('protocol', 'begin_slices before prepare') unless @player
 
@@ -185,7 +185,7 @@ class Worker
 
   def end_slices = @player&.end_slices || failed('protocol', 'end_slices before begin_slices')
 
-  # Wait for the end of a run or a slice, and yield what was played so far. False if a call does not come back.
+  # Wait for the end of a run or a slice, and yield the operations so far. False if a call never returns.
   def wait_for_end(bell, window)
     last_progress_ns = window.start_ns
     before = nil
@@ -199,13 +199,13 @@ class Worker
     true
   end
 
-  # Wait a little for the end of a run; obey what comes in meanwhile.
+  # Wait a little for the end of a run, and handle requests meanwhile.
   def done?(bell, window)
     readable, = IO.select([bell, $stdin], nil, nil, 0.25)
     return true if readable&.include?(bell)
 
     if readable
-      exit!(0) unless listen(0) # the caller is gone, and a call of the library may not come back
+      exit!(0) unless listen(0) # the orchestrator is gone, and a call of the library may never return
       window.stop if @requests.any? { |request| %w[stop bye].include?(request['type']) }
       @requests.reject! { |request| request['type'] == 'stop' }
     end
@@ -226,4 +226,4 @@ unless known.include?(name)
   exit 2
 end
 Worker.new(name, ANSWERS).serve
-exit!(0) # without waiting for a call of the library that may not come back
+exit!(0) # without waiting for a call of the library, which may never return

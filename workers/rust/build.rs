@@ -1,5 +1,5 @@
-//! Finds the client files, and tells the worker which versions it was built with: those that the lock
-//! file names for its dependencies, and the compiler's.
+//! Finds the client files, and gives the worker the versions of its dependencies, from the lock file,
+//! and of the compiler.
 
 use std::env;
 use std::fmt::Write;
@@ -63,7 +63,7 @@ fn versions() {
     let needed: Vec<_> = own.split('"').collect();
     for package in &packages {
         let (name, version) = (field(package, "name"), field(package, "version"));
-        // Where there are several versions of a crate, the lock file names the one that is meant.
+        // With several versions of a crate, the lock file names the version beside the crate.
         if needed.contains(&name.as_str()) || needed.contains(&format!("{name} {version}").as_str())
         {
             let variable = name.to_uppercase().replace('-', "_");

@@ -1,13 +1,13 @@
 /* libmemcached: one handle for each thread, as a handle must not be shared.
  *
- * A get that fails is MEMCACHED_NOTFOUND to the library, as a miss is, unless its result has counted something
- * before: so each result is marked as sent, and the failure keeps its own code. It has no multi-key set, and
- * `touch` always waits for its reply. `version` is no kind here: it asks each connection once and answers from memory
- * ever after; so the command that ends operations without a reply is `stats`. On the binary wire a quiet delete, incr
- * or decr of a key that is not there is answered by the server, and the library takes that for the answer of the next
- * operation: refused. With buffer_requests a set or delete stays in the handle until the next read or until 8 KiB are
- * full, and what comes of it is never told: only such writes without a reply are played. Reconnects are seen on TCP
- * alone. */
+ * The library returns MEMCACHED_NOTFOUND for a failed get as for a miss, unless its result has a count: so this file
+ * sets the count of each result, and a failure keeps its own code. The library has no multi-key set, and its `touch`
+ * always waits for the reply. `version` is no kind here: the library asks each connection once, and answers from
+ * memory from then on. So the barrier after operations without a reply is `stats`. On the binary wire the server
+ * answers a quiet delete, incr or decr of a missing key, and the library takes this for the answer to the next
+ * operation: these kinds are refused. With buffer_requests a set or delete stays in the handle until the next read or
+ * until 8 KiB are full, and the library never reports its result: so only writes without a reply are allowed.
+ * Reconnects can be counted on TCP only. */
 // pkg-config: libmemcached
 #include "../client.h"
 #include "libmemcached_behaviors.h"
@@ -19,14 +19,14 @@
 
 struct session {
   memcached_st *handle;
-  memcached_result_st *results; /* as many as the longest run has keys, and one */
+  memcached_result_st *results; /* one for each key of the longest run, and one more */
   struct item *items;
   uint32_t room;
   bool proxied;            /* a proxy takes no `stats` */
-  bool noreply, with_cas;  /* how the handle is set now */
-  bool buffers, buffering; /* what is asked for, and how it is now */
-  char *value;             /* of a single get, to be freed */
-  uint32_t closed;         /* connections that were lost and are not open again yet */
+  bool noreply, with_cas;  /* the handle's settings now */
+  bool buffers, buffering; /* buffer_requests: the option, and the setting now */
+  char *value;             /* the value of a single get, to free */
+  uint32_t closed;         /* lost connections that are not open again yet */
   uint64_t reconnects;
 };
 
@@ -43,7 +43,7 @@ static bool add_server(memcached_st *handle, const char *server)
   return memcached_server_add(handle, host, (in_port_t)atoi(colon + 1)) == MEMCACHED_SUCCESS;
 }
 
-/* Some behaviours do not go together: a handle that never connects finds out. */
+/* Some behaviours exclude others: this tries them on a handle that never connects. */
 static void try_behaviors(const struct setup *setup, char *reason)
 {
   memcached_st *handle = memcached_create(NULL);
@@ -57,7 +57,7 @@ static void refuse(const struct setup *setup, const struct tape *tape, char *rea
   kind_set unseen = IN_SET(SET) | IN_SET(DELETE);
   kind_set unmatched = QUIET(DELETE) | QUIET(INCR) | QUIET(DECR);
   if (is_on(setup, "buffer_requests", "off") && (tape->kinds & unseen))
-    snprintf(reason, REASON_SIZE, "buffer_requests: it never tells what came of a buffered set or delete");
+    snprintf(reason, REASON_SIZE, "buffer_requests: it never reports the result of a buffered set or delete");
   else if (!strcmp(setup->wire, "binary") && (tape->kinds & unmatched))
     snprintf(reason, REASON_SIZE, "binary: it takes the answer of a quiet delete, incr or decr for the next one's");
   else if (!strcmp(option_value(setup, "hashing", "default"), "ketama") && option_value(setup, "distribution", NULL))
@@ -66,7 +66,7 @@ static void refuse(const struct setup *setup, const struct tape *tape, char *rea
     try_behaviors(setup, reason);
 }
 
-/* A command that every server answers. Of versions it takes none but numbers, and asks for them once. */
+/* A command that every server answers. (The library rejects versions with letters, and asks for them once.) */
 static memcached_return_t ask_each(const struct session *s)
 {
   memcached_return_t code;
@@ -116,7 +116,7 @@ static void *open_as(const struct setup *setup, const struct tape *tape, char *r
   return NULL;
 }
 
-/* twemproxy closes a connection that asks for `stats`, and the library then waits before it connects again. */
+/* twemproxy closes a connection that asks for `stats`; the library would then wait before it reconnects. */
 static void *open_session(const struct setup *setup, const struct tape *tape, char *reason)
 {
   char without_stats[REASON_SIZE] = "";
@@ -142,7 +142,7 @@ static enum status status_of(memcached_return_t code)
   case MEMCACHED_SERVER_TEMPORARILY_DISABLED: case MEMCACHED_SOME_ERRORS: case MEMCACHED_FAILURE:
     return FAULT_CONNECTION;
   case MEMCACHED_SERVER_ERROR: case MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE: case MEMCACHED_E2BIG:
-  case MEMCACHED_MEMORY_ALLOCATION_FAILURE: /* in binary the server's */
+  case MEMCACHED_MEMORY_ALLOCATION_FAILURE: /* on the binary wire, an error of the server */
     return FAULT_SERVER;
   case MEMCACHED_CLIENT_ERROR: case MEMCACHED_ERROR: case MEMCACHED_BAD_KEY_PROVIDED: case MEMCACHED_KEY_TOO_BIG:
   case MEMCACHED_INVALID_ARGUMENTS: case MEMCACHED_NOT_SUPPORTED:
@@ -152,7 +152,7 @@ static enum status status_of(memcached_return_t code)
   }
 }
 
-/* The code of a call, or the more exact one that it left in the handle. */
+/* The status of a call's code, or of the more exact code in the handle. */
 static enum status exact_status(const struct session *s, memcached_return_t code)
 {
   enum status status = status_of(code);
@@ -199,8 +199,7 @@ static void get(struct session *s, const struct operation *op, struct answer *an
   answer->count = answer->status == DONE;
 }
 
-/* Whether a server was not asked: a multi-key get leaves one out that it has given up for a while, and
- * says nothing. */
+/* Whether a multi-key get left out a server: it does so silently for a while after a server has failed. */
 static bool lacks_a_server(const struct session *s)
 {
   uint32_t servers = memcached_server_count(s->handle);
@@ -210,7 +209,7 @@ static bool lacks_a_server(const struct session *s)
   return false;
 }
 
-/* A multi-key get: the results stay in the session until they are judged. */
+/* A multi-key get: the results stay in the session until the worker has verified them. */
 static void fetch(
     struct session *s, const char *const *keys, const size_t *lengths, uint32_t count, struct answer *answer)
 {
@@ -228,7 +227,7 @@ static void fetch(
   }
   answer->status = memcached_failed(sent) ? exact_status(s, sent) : exact_status(s, code);
   if (answer->status == MISSED)
-    answer->status = DONE; /* the end, for this library */
+    answer->status = DONE; /* the library says so at the end of the results */
   if (answer->status == DONE && found < count && lacks_a_server(s))
     answer->status = FAULT_CONNECTION;
   if (found > count || (answer->status == DONE && flags != 0))

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Behaviours of the library that are options here; what is not given stays as it comes. */
+/* Behaviours of the library that are options here; without the option, the library's default holds. */
 /* clang-format off */
 static const struct { const char *name; memcached_behavior_t behavior; } BEHAVIORS[] = {
     {"no_block", MEMCACHED_BEHAVIOR_NO_BLOCK}, {"keepalive", MEMCACHED_BEHAVIOR_TCP_KEEPALIVE},
@@ -26,13 +26,13 @@ static const struct { const char *name; memcached_hash_t hash; } HASHES[] = {
 };
 /* clang-format on */
 
-/* What an option sets a behaviour to. */
+/* The value of a behaviour for an option's text. */
 static uint64_t behavior_value(const char *text)
 {
   return !strcmp(text, "on") ? 1 : !strcmp(text, "off") ? 0 : strtoull(text, NULL, 10);
 }
 
-/* Set the behaviours that are asked for; the `reason` where the library does not take one. */
+/* Set the behaviours of the options; writes the `reason` if the library refuses one. */
 static void behave(memcached_st *handle, const struct setup *setup, char *reason)
 {
   for (size_t i = 0; i < sizeof BEHAVIORS / sizeof *BEHAVIORS; i++) {

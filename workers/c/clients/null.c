@@ -1,5 +1,5 @@
-/* null: no library at all. What is measured with it is the loop's own cost. It remembers nothing: what
- * the prefill stores is there, and nothing else. */
+/* null: no library. It measures the loop's own cost. It stores nothing: the keys of the prefill are always
+ * there, and no others. */
 #include "../client.h"
 
 #include <stdlib.h>

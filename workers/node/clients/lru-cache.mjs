@@ -1,8 +1,8 @@
 // lru-cache, in the worker's own process: one cache that all callers share, with room for every key of
-// the tape, so nothing is evicted, yet its order is kept.
+// the tape: it evicts nothing, but keeps its order.
 //
-// It keeps the reference that it is given, and gives the same back. A read of many is a loop of single
-// ones; `add` and `replace` look first, and nothing can come between.
+// It keeps references to values, and returns the same references. A read of many keys is a loop of
+// single reads; `add` and `replace` look first, and no other call can come between.
 
 import { LRUCache } from 'lru-cache';
 

@@ -1,9 +1,9 @@
-// memcache-client (Electrode's): the text protocol, promises, one connection unless told otherwise.
-// Several servers are copies of each other to it, so it is given one.
+// memcache-client (Electrode's): the text protocol, promises, one connection by default. It treats
+// several servers as copies of each other, so it gets only one.
 //
-// It marks what it stores: bytes with flags 8. In `common` a packer that leaves bytes alone takes
-// that one's place, and TCP_NODELAY is on; as it comes it is off. Its time-out is looked at every
-// quarter of itself, at least 50 ms apart, so a call may outlast it by that.
+// It marks bytes with flags 8. In `common` a packer that leaves bytes alone replaces its own, and
+// TCP_NODELAY is on; by default it is off. The library checks time-outs at intervals of a quarter of
+// the time-out, at least 50 ms, so a call may take that much longer.
 
 import { MemcacheClient } from 'memcache-client';
 
@@ -73,7 +73,7 @@ class Client {
     };
   }
 
-  /** Change a value as a program does: read it with its token, then write with that. */
+  /** Change a value as programs do: read it with its token, then write with the token. */
   async swap({ key, value, exptimeS: lifetime }) {
     const read = await this.client.gets(key);
     if (read === undefined) return undefined;

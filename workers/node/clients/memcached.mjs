@@ -1,15 +1,14 @@
 // memcached (3rd-Eden's): the text protocol, a pool of connections to each server, keys spread by a
-// ring that is ketama's. In `common` a pool has one connection; many calls can be out on it.
+// ketama ring. In `common` a pool has one connection, on which many calls can be outstanding.
 //
-// It has no raw bytes. A string goes out, and comes back, as UTF-8, so only a Buffer survives; that
-// is sent as the UTF-8 of its bytes as Latin-1, with a backslash before each line end and flags 4:
-// half as much again on the wire for random bytes, and what is then above 1 MiB it refuses.
+// It cannot send raw bytes. It sends and returns strings as UTF-8, so only a Buffer survives: it sends
+// the Buffer's bytes, read as Latin-1, in UTF-8, with a backslash before each line end and flags 4.
+// Random bytes grow by half on the wire, and it refuses values that are then above 1 MiB.
 //
-// It has no time-out for an operation, and calls that are out when a connection closes are never
-// answered: the worker gives both up as timeouts, in `common`. A SERVER_ERROR it reports as a plain
-// `false`, as it does a key that is not there; the two differ by the issue that it notes
-// first. After one of those, or a lost connection, it leaves a server alone for 30 s and refuses
-// every call meanwhile.
+// It has no time-out for an operation, and never answers calls that are outstanding when a connection
+// closes: in `common` the worker gives both up as timeouts. It reports a SERVER_ERROR as a plain
+// `false`, as it reports a missing key; but only the error has an `issue` before it. After an issue or
+// a lost connection, it leaves the server alone for 30 s and refuses every call meanwhile.
 
 import Memcached from 'memcached';
 
@@ -49,7 +48,7 @@ class Client {
     const noted = this.client.connectionIssue;
     this.client.connectionIssue = (...details) => {
       this.issue = true;
-      queueMicrotask(() => (this.issue = false)); // the callback comes at once
+      queueMicrotask(() => (this.issue = false)); // the callback follows at once
       return noted.apply(this.client, details);
     };
   }
@@ -83,7 +82,7 @@ class Client {
     };
   }
 
-  /** Change a value as a program does: read it with its token, then write with that. */
+  /** Change a value as programs do: read it with its token, then write with the token. */
   swap(call) {
     const { key, value, exptimeS, callback } = call;
     this.client.gets(key, (error, read) => {
@@ -105,6 +104,6 @@ function failure(errors, call) {
   const error = Array.isArray(errors) ? errors[0] : errors;
   if (error?.notStored) return refused(call);
   const fault = faultOf(error);
-  // Of a CLIENT_ERROR it passes on the words that come after.
+  // For a CLIENT_ERROR it returns only the rest of the line.
   return fault === PROTOCOL && !/^Unknown response/.test(error?.message) ? CLIENT : fault;
 }

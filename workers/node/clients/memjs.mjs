@@ -1,11 +1,11 @@
 // memjs: the binary protocol, one connection to each server, keys spread by a hash modulo the servers.
 //
-// Its callbacks are used, as its README does; its promises are made of them. It has no read of many,
-// no `gets`, no `version` and no TCP_NODELAY: the worker sets that as the connection is opened. In
-// `common` each operation is tried once, as it comes twice. Its time-out is its own, but it forgets
-// calls that are out when a server closes a connection: the worker gives those up as timeouts.
-// `incr` and `decr` create a counter that is not there, unless the expiry time is the protocol's mark
-// for "never": that is sent in both profiles, so that a miss is one.
+// This file uses its callbacks, as its README does; its promises wrap them. It has no read of many
+// keys, no `gets`, no `version` and no TCP_NODELAY: the worker sets TCP_NODELAY when the connection
+// opens. In `common` it tries each operation once, by default twice. It has its own time-out, but it
+// forgets calls that are outstanding when a server closes a connection: the worker gives them up as
+// timeouts. `incr` and `decr` create a missing counter, unless the expiry time is the protocol's mark
+// for "never": both profiles send it, so that a miss is a miss.
 
 import memjs from 'memjs';
 
@@ -14,7 +14,7 @@ import { CLIENT, CONNECTION, found, known, plain, PROTOCOL, refused, SERVER, TIM
 
 const CREATE_NOT = { expires: 0xffffffff };
 const SILENT = { log() {} };
-// The library's own leaves values alone, too.
+// The library's own serializer leaves values alone, too.
 const RAW = {
   serialize: (_opcode, value, extras) => ({ value, extras }),
   deserialize: (_opcode, value, extras) => ({ value: plain(value, extras.readUInt32BE()), extras }),
@@ -73,7 +73,7 @@ class Memjs {
 
 const stored = (call, done) => (done ? written(call) : refused(call));
 
-/** Have the library open a connection, without a command. */
+/** Make the library open a connection, without a command. */
 function connected(server) {
   return new Promise((resolve, reject) => {
     server.onError(OPENING, reject);

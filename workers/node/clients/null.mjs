@@ -1,7 +1,7 @@
-// null: no library at all. What is measured with it is the loop's own cost.
+// null: no library. It measures the loop's own cost.
 //
-// It answers each read with what it has to bring, and does nothing else. What is stored before
-// anything is timed is there; it remembers nothing else.
+// It answers each read with the right value, and stores nothing: the keys of the prefill are always
+// there, and no others.
 
 import { CLIENT, OK, found, foundMany, known, refused, sent, swapped, written } from '../verify.mjs';
 

@@ -1,8 +1,8 @@
 # fast: Cache::Memcached::Fast, one client with one connection to each server. It sets TCP_NODELAY.
 #
-# It returns undef for a miss and for a failure alike: see Sockets. Whether a server refused or was
-# lost is unknown: both are `connection`. A value of more than max_size, 1 MiB as the library comes,
-# it does not send: `client`.
+# It returns undef for a miss and for a failure alike: see Sockets. It does not report whether a server
+# refused or was lost: both are `connection`. It does not send values above max_size, by default 1 MiB:
+# `client`.
 package Client::Fast;
 use v5.36;
 use parent -norequire, 'Client', 'Sockets';
@@ -32,7 +32,7 @@ my %CALLS = (
     decr    => ['$cache->decr($key, $amount)',                'number'],
     version => ['$client->barrier',                           'known'],
 );
-# A call that asks for no result has no reply, where the servers are declared so.
+# With the servers' option for it, a call in void context has no reply.
 my @QUIET = qw(set mset add replace delete touch incr decr);
 
 sub calls ($class) {
@@ -65,7 +65,8 @@ sub failed ($self, $op, $got) {
     return $READS{ $op->[KIND] } ? 0 : CLIENT;
 }
 
-# A value with its token, then the new value; the result of both. It is verified where a program uses it.
+# A value with its token, then the new value; the result of both. The value is verified at the place where a program
+# uses it.
 sub swap ($self, $op, $key, $value, $exptime) {
     my $read = $self->{cache}->gets($key) or return $self->failed($op, undef);
     my $right  = Verify::right($self, $op->[NUMBERS][0], $read->[1]);
@@ -75,7 +76,7 @@ sub swap ($self, $op, $key, $value, $exptime) {
     return defined $stored ? 1 | REFUSED : CONNECTION;
 }
 
-# The command `version` on each connection: how many answered.
+# Send `version` on each connection; the number of answers.
 sub barrier ($self) {
     my $answered = keys $self->{cache}->server_versions->%*;
     return $answered || undef;

@@ -2,8 +2,8 @@
 # request at once, and cannot set TCP_NODELAY.
 #
 # It returns nothing for a miss and for a failure alike: see Sockets. A server that answers a delete, add,
-# replace, incr or decr with an error counts as one that has said no: the library does not tell them apart.
-# It leaves a server alone for 20 to 30 s once it could not connect.
+# replace, incr or decr with an error counts as refusing: the library does not distinguish the two. It
+# leaves a server alone for 20 to 30 s once it could not connect.
 package Client::Memcached;
 use v5.36;
 use parent -norequire, 'Client', 'Sockets';

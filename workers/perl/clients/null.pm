@@ -1,4 +1,4 @@
-# null: no library at all. What is measured with it is the loop's own cost. It remembers nothing: what
+# null: no library. It measures the loop's own cost. It remembers nothing: what
 # the prefill stores is there, and nothing else.
 package Client::Null;
 use v5.36;
@@ -11,7 +11,7 @@ use constant LIBRARY => 'none';
 sub WIRES ($class)        { 'none' }
 sub VERSION_TEXT ($class) { '0' }
 
-# The result of an operation is known from its keys, and put where the loop finds it: see `field`.
+# An operation's keys determine its result, which is stored for the loop: see `field`.
 my %CALLS = (
     map({ $_ => ['$value',  'value'] } qw(get gets gat)),
     map({ $_ => ['$amount', 'stored'] } qw(set mset version)),

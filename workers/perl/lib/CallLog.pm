@@ -1,5 +1,5 @@
-# The call log of docs/call-log.md. Each record is in the file when its call ends: a player that hangs could
-# not write them later.
+# The call log of docs/call-log.md. Each record is written when its call ends: a hanging player could not
+# write it later.
 package CallLog;
 use v5.36;
 
@@ -12,7 +12,7 @@ use constant { OK => 0, MISS => 1 };
 
 my %READS = map { $_ => 1 } qw(get gets mget gat);
 
-# The log that a run of a player asks for; undef if it asks for none.
+# The log of a player's run; undef if the run asks for none.
 sub of_run ($class, $player, $request) {
     my ($path, $tape) = ($request->{calls} // '', $player->{tape});
     return undef if $path eq '' || $request->{phase} eq 'prefill' || !$tape->{open_loop};
@@ -24,10 +24,10 @@ sub of_run ($class, $player, $request) {
     }, $class;
 }
 
-# Note a call of the operation at a place among the lane's. `$odd`: its result, unless it was as expected.
+# Note a call of the lane's operation at a place. `$odd`: its result, unless it was as expected.
 sub note ($self, $place, $op, $odd, $began_s, $took_s) {
     return if $self->{left}-- <= 0;
-    $took_s = unpack 'f', pack 'f', $took_s;    # as the recorder has it
+    $took_s = unpack 'f', pack 'f', $took_s;    # rounded as in the recorder
     my $number = $self->{numbers}[$place];
     my $code   = $took_s >= $self->{timeout_s} ? TIMEOUT : $odd // $op->[CODE];
     my $size   = $code < 0 ? 0 : $code >> SIZE_BIT;
@@ -43,7 +43,7 @@ sub note_wrong ($self, $number, $value) {
     push $self->{wrong}->@*, {record => $number, value => $text};
 }
 
-# The outcomes of failures follow in the order of the codes.
+# The outcomes of failures have the order of the codes.
 sub outcome ($op, $code) {
     return 1 - $code if $code < 0;
     return $READS{ $op->[KIND] } && !($code & FOUND_MASK) ? MISS : OK;

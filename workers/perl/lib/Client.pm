@@ -1,8 +1,8 @@
-# The base of every client file; ../README.md says what it has to hold. It says what its library is and can, and for each kind of operation the Perl
-# that a program would write, with the form of its answer (see Verify). That text is compiled into the
-# measured loop, so nothing stands between the loop and the library. It may use $cache, $client, the
-# operation $op, and of it: $key, $value, $exptime, $amount, @{$keys}, @{$items}: [key, value, exptime] of
-# each key of a batch.
+# The base of every client file; ../README.md says what it must contain. A client file has the facts of its
+# library and, for each kind of operation, the Perl text that a program would have, with the form of its
+# answer (see Verify). That text is compiled into the measured loop, so nothing stands between the loop and
+# the library. It may use $cache, $client, the operation $op and its parts: $key, $value, $exptime, $amount,
+# @{$keys}, and @{$items}: [key, value, exptime] of each key of a batch.
 package Client;
 use v5.36;
 
@@ -10,7 +10,7 @@ use FindBin;
 use Verify;
 use Operation;
 
-# Why the library cannot be used here, and how to get it; undef if it can.
+# Why the library cannot be used here, with the remedy; undef if it can.
 sub absent ($class) {
     my $module = $class->MODULE // return undef;
     return undef if eval "require $module; 1";
@@ -23,15 +23,15 @@ sub absent ($class) {
 sub MODULE ($class) { undef }
 sub WIRES ($class)  { 'text' }
 
-# Of `unix`, `cluster`, `open_loop`.
+# Some of `unix`, `cluster`, `open_loop`.
 sub FEATURES ($class) { 'open_loop' }
 
-# Options with the values that they may have, as a pattern.
+# Options with the pattern of their values.
 sub OPTIONS ($class) { () }
 sub VERSION_TEXT ($class) { $class->MODULE->VERSION }
 sub in_process ($class)   { $class->WIRES eq 'none' }
 
-# Why a trial that nothing else speaks against cannot be played; undef if it can.
+# The client's own reason against a trial; undef without one.
 sub refuse ($class, $setup, $tape) { undef }
 
 # Connect. Dies with a text that names the server.
@@ -47,7 +47,7 @@ sub option ($self, $name, $default) { $self->{setup}{options}{$name} // $default
 sub common ($self)                  { $self->option('profile', 'common') eq 'common' }
 sub timeout_s ($self)               { $self->{setup}{timeout_ms} / 1000 }
 
-# Addresses as the Perl clients take them.
+# Addresses in the form that the Perl clients take.
 sub addresses ($self) { map { s/^unix://r } $self->{setup}{servers}->@* }
 
 # Close the connections, and open them again. Dies with a text that names the server.
@@ -93,7 +93,7 @@ sub thrown ($self, $op, $error) {
     return CLIENT;
 }
 
-# End operations without a reply by answered commands: how many.
+# Send commands with a reply after operations without one; their number.
 sub barrier ($self) { 0 }
 
 1;

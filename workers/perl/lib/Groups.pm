@@ -1,4 +1,4 @@
-# The times of whole groups of the tape (docs/tape.md), from the notes of a lane.
+# The times of whole groups of the tape (docs/tape.md), from the records of a lane.
 package Groups;
 use v5.36;
 
@@ -8,12 +8,12 @@ sub new ($class, $length) {
     return bless {length => $length, ok => 0, counts => [], whole => 0, counting => 1, began_s => 0}, $class;
 }
 
-# A part of a slice begins: a group that the last one has cut is not counted.
+# A part of a slice begins: a group that the last part has cut does not count.
 sub begin_part ($self, $counting) {
     @$self{qw(counting whole)} = ($counting, 0);
 }
 
-# An operation of the lane, by its position among the lane's: its result, when it began, how long it took.
+# Note an operation of the lane by its position: its result, its begin and its duration.
 sub note ($self, $position, $code, $began_s, $took_s) {
     my $place = $position % $self->{length};
     @$self{qw(began_s whole)} = ($began_s, $self->{counting}) if $place == 0;
@@ -23,7 +23,7 @@ sub note ($self, $position, $code, $began_s, $took_s) {
     $self->{counts}[Histogram::place(1e9 * ($began_s + $took_s - $self->{began_s}))]++;
 }
 
-# As it is sent.
+# The message.
 sub message ($self) {
     return {length => $self->{length}, ok => $self->{ok}, time => Histogram::encode($self->{counts})};
 }

@@ -10,7 +10,7 @@ use constant HIGHEST_NS    => 100_000_000_000;
 use constant V2            => 0x1c849313;
 use constant V2_COMPRESSED => 0x1c849314;
 
-# By how many bits a value is shifted to its leading 11: a table by `value >> 11`.
+# The shift in bits of a value to its leading 11: a table by `value >> 11`.
 my @SHIFT = (0, map { length sprintf '%b', $_ } 1 .. 4095);
 
 sub place ($ns) {
@@ -30,7 +30,7 @@ sub count ($counts, $values_ns) {
     }
 }
 
-# Counts by place, as they travel; undef if there are none.
+# The text of a histogram, from counts by place; undef if it is empty.
 sub encode ($counts) {
     my ($body, $expected) = ('', 0);
     for my $place (grep { $counts->[$_] } 0 .. $#$counts) {

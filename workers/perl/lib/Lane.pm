@@ -1,10 +1,9 @@
 # The measured loop, compiled for the operations of a lane: between two readings of the clock there is
-# the client's own text and nothing else. Only an answer other than the one expected is verified by a
-# call. How long each operation took is all that is noted of the others.
+# only the client's own text. The loop calls a verifier only for an unexpected answer; for the others it
+# records only their durations.
 #
-# A variable of the text, such as $key, is an array that follows the operations in the order in which they
-# are played: the loop walks through memory, where going from operation to operation would cost it more
-# than all else that it does.
+# A variable of the text, such as $key, is an array in the order of play, so that the loop walks through
+# memory: following references from operation to operation would cost more than the rest of the loop.
 package Lane;
 use v5.36;
 
@@ -13,7 +12,7 @@ use List::Util qw(sum0 uniq);
 use Operation;
 use Time::HiRes ();
 
-# Values are made before the window unless they would take more memory than this.
+# A lane creates values before the window unless they would take more memory than this.
 use constant HELD_BYTES => 1 << 29;
 
 # The most operations that are played between two looks at the world.
@@ -22,8 +21,8 @@ use constant BATCH => 4096;
 my $LOOP = <<'PERL';
 my $clock = Time::HiRes::CLOCK_MONOTONIC;
 my @took  = my @begins = (0.5) x BATCH;    # made here, so that the window makes nothing
-# Plays operations $from to $to, at most BATCH, until an instant: how many, when the last one began and ended, how
-# long each took, and its begin if groups are timed. Other answers than expected go to $odd: position, result.
+# Plays operations $from to $to, at most BATCH, until an instant. Returns their number, the begin and end of the last
+# one, each duration, and each begin if groups are timed. Unexpected answers go to $odd: position, result.
 sub ($from, $to, $until, $odd) {
     my ($n, $got, $began, $ended) = (-1, undef, 0, 0);
     while ($from + $n < $to && $ended < $until) {
@@ -36,14 +35,14 @@ sub ($from, $to, $until, $odd) {
         };
         ($took[++$n], $begins[$n]) = (($ended = Time::HiRes::clock_gettime($clock)) - $began, $began);
         push @$odd, $n, $client->error_code($ops->[$from + $n], $@);
-        $client->{tape}{any_generation} = 1;    # if it is a write, it may still come
+        $client->{tape}{any_generation} = 1;    # if it was a write, it may still arrive
     }
     return ($n + 1, $began, $ended, \@took, \@begins);
 }
 PERL
 
-# One kind. What is before the first reading of the clock and after the second is not timed. NOTE is empty unless
-# groups are timed, VERIFY where there is nothing to verify.
+# One kind. Only the part between the two readings of the clock is timed. NOTE is empty unless groups are timed,
+# VERIFY if there is nothing to verify.
 my $PLAY = <<'PERL';
 BEFORE
 $began = Time::HiRes::clock_gettime($clock);
@@ -54,10 +53,10 @@ next if $ended < $until && EXPECTED;
 VERIFY
 PERL
 
-# A write that failed may still come, so reads may bring any generation then.
+# A failed write may still arrive, so reads may then bring any generation.
 my $JUDGE = '$client->{tape}{any_generation} = 1 if $odd->[-1] < WRONG_VALUE;';
 
-# A loop for operations; `$grouped`: it notes when each began.
+# A loop for operations; `$grouped`: it records the begin of each.
 sub compile ($client, $ops, $grouped) {
     my $cache = $client->{cache};
     my (%count, %verify, %branch, %array);
@@ -83,7 +82,7 @@ sub compile ($client, $ops, $grouped) {
     return eval $code || die "the loop does not compile: $@\n$code";
 }
 
-# Also notes the arrays that it needs. Where memory is short, values are made just before their turn.
+# Also collects the arrays that it needs. If memory is short, it creates values just before their turn.
 sub _branch ($kind, $text, $expected, $grouped, $lean, $arrays) {
     my $call  = $kind =~ /_noreply$/ ? $text : "\$got = $text";
     my @names = uniq "$call $expected" =~ /\$(key|value|exptime|amount|code|keys|items)\b/g;

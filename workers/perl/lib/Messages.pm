@@ -7,7 +7,7 @@ use JSON::PP ();
 
 my $JSON = JSON::PP->new->utf8->allow_nonref;
 
-# JSON::PP takes 0.2 ms for the shortest line. What is said between two slices is flat: words and whole numbers.
+# JSON::PP takes 0.2 ms for the shortest line. Messages between two slices are flat: words and whole numbers.
 my $PAIR = qr/"(?:\w+)"\s*:\s*(?:"\w*"|0|-?[1-9][0-9]*)/a;
 my $FLAT = qr/\A\s*\{\s*$PAIR(?:\s*,\s*$PAIR)*\s*\}\s*\z/a;
 
@@ -26,7 +26,7 @@ sub send_message ($self, $message) {
         } elsif ($!{EAGAIN} || $!{EINTR}) {
             select undef, bits($self->{out}), undef, 1;
         } else {
-            $self->{ended} = 1;    # the caller is gone
+            $self->{ended} = 1;    # the other end is gone
             return;
         }
     }
@@ -47,7 +47,7 @@ sub decode ($text) {
     return \%message;
 }
 
-# The next message, if one has come in by now; never waits. A line that is none comes as its text.
+# The next message, if one is there; never waits. A line that is no message comes as its text.
 sub next ($self) {
     $self->_read unless $self->{queue}->@*;
     return shift $self->{queue}->@*;
@@ -65,13 +65,13 @@ sub _read ($self) {
     }
 }
 
-# Wait until one of several has something to say, at most so long.
+# Wait until one of several has a message, up to a time limit.
 sub wait_for ($seconds, @wires) {
     return if grep { $_->{queue}->@* } @wires;
     select bits(map { $_->{in} } @wires), undef, undef, $seconds;
 }
 
-# Handles as `select` takes them.
+# Handles in the form for `select`.
 sub bits (@handles) {
     my $bits = '';
     vec($bits, fileno $_, 1) = 1 for @handles;

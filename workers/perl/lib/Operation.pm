@@ -6,16 +6,16 @@ use Exporter 'import';
 our @EXPORT = qw(KIND KEY EXPTIME AMOUNT KEYS CODE NUMBERS LENGTH KEY_BYTES GENERATION);
 
 use constant {
-    KIND      => 0,    # the name under which it is reported
-    KEY       => 1,    # the only one, or the first
+    KIND      => 0,    # its name in messages
+    KEY       => 1,    # the only key, or the first
     EXPTIME   => 2,
-    AMOUNT    => 3,    # of a counter's step
+    AMOUNT    => 3,    # a counter's step
     KEYS      => 4,
-    CODE      => 5,    # its result when all is as expected, see Verify
+    CODE      => 5,    # its right result, see Verify
     NUMBERS   => 6,    # the keys' numbers
-    LENGTH    => 7,    # of the value that it writes or reads
+    LENGTH    => 7,    # the length of the value that it writes or reads
     KEY_BYTES => 8,
-    GENERATION => 9,    # of what it writes; of a read that of the lane's last write of the key before it
+    GENERATION => 9,    # of its value, or for a read of the lane's last write of the key before it
 };
 
 1;

@@ -1,4 +1,4 @@
-# The player: a process of its own, so that the worker can answer whatever a call of the library does.
+# The player: a process of its own, so that the worker can answer even if a call of the library blocks.
 # It prepares, then plays phase after phase, until its parent is gone.
 package Player;
 use v5.36;
@@ -13,19 +13,19 @@ use Slices;
 use Tape;
 use Time::HiRes qw(clock_gettime clock_nanosleep CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID CLOCK_REALTIME);
 
-# How often it looks up from its work: is it to stop, is its parent still there?
+# The interval at which it checks for a stop, and for the end of its parent.
 use constant { LOOK_S => 0.02, PROGRESS_S => 1 };
 
-# Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock.
+# A sleep ends some tens of µs late, so the last part of a wait polls the clock.
 use constant { SPIN_S => 0.0001, FOR_EVER_S => 9e15 };
 
-# Instants are in s, to some ns; what is due at the very end is not due before it.
+# Instants are in s, exact to some ns; an operation that is due at the very end is not due before it.
 use constant ROUNDING_S => 1e-8;
 
 sub now ()            { clock_gettime(CLOCK_MONOTONIC) }
 sub timeout_s ($self) { $self->{setup}{timeout_ms} / 1000 }
 
-# Connect and make everything that the window needs. Dies with a message of the protocol.
+# Connect and prepare everything for the window. Dies with a message of the protocol.
 sub new ($class, $parent, $setup, $client_class) {
     my $tape = Tape->new($setup->{tape});
     my $reason = $setup->refusal($client_class, $tape);
@@ -34,7 +34,7 @@ sub new ($class, $parent, $setup, $client_class) {
     my $self   = bless {parent => $parent, setup => $setup, tape => $tape, client => $client}, $class;
     my ($place, $lanes) = $setup->{segment}->@*;
     my $in_order = !$tape->{kinds}{set_noreply} || grep { $_ eq 'in_order' } $client_class->FEATURES;
-    $tape->{any_generation} = 1    # its generations are for another way to play it
+    $tape->{any_generation} = 1    # operations may overtake each other, or other lanes are meant
         unless $in_order && $setup->{servers}->@* && $client->common && $tape->{lanes} == $lanes;
     for my $part (qw(lane prefill)) {
         my $script = $tape->$part($place, $lanes);
@@ -44,7 +44,7 @@ sub new ($class, $parent, $setup, $client_class) {
     }
     $self->{quiet} = grep { /_noreply$/ } keys $tape->{kinds}->%*;
     $self->{renewal} = Renewal->new($self);
-    # So that a sleep ends when it should.
+    # So that a sleep ends on time.
     if (open my $slack, '>', '/proc/self/timerslack_ns') { print $slack 1 }
     return $self;
 }
@@ -78,7 +78,7 @@ sub run ($self, $request) {
     return {done($request->{phase}, $record, $start_s)->%*, wrong_replies => (delete $self->{calls} || {})->{wrong} // []};
 }
 
-# Make all ready for slices.
+# Prepare everything for slices.
 sub begin_slices ($self, $request) {
     $self->{slices} = Slices->new($self);
     return {type => 'ready'};
@@ -87,10 +87,10 @@ sub begin_slices ($self, $request) {
 sub slice ($self, $request) { return $self->{slices}->play($request) }
 sub end_slices ($self, $request) { return (delete $self->{slices})->done }
 
-# CPU time of this process in s: all of it, and the kernel's share, which comes in ticks of 10 ms.
+# CPU time of this process in s: in all, and in the kernel, which is in ticks of 10 ms.
 sub usage () { (clock_gettime(CLOCK_PROCESS_CPUTIME_ID), (times)[1]) }
 
-# Call after call until the window ends, from the one on that is next.
+# Call after call from the next one on, until the window ends.
 sub play_closed_loop ($self, $script, $limit) {
     my ($record, $play) = @{ {%$self, %$script} }{qw(record play)};
     my ($last, $at, $now, @odd) = ($#{ $script->{ops} }, @$self{qw(at now_s)});
@@ -107,7 +107,7 @@ sub play_closed_loop ($self, $script, $limit) {
     @$self{qw(at now_s)} = ($at, $now);
 }
 
-# Each call when it is due, or as soon after that as the one before is over.
+# Each call when it is due, or as soon after that as the previous one has ended.
 sub play_open_loop ($self, $script, $limit) {
     my ($record, $calls, $play, $length, $counted) = (@$self{qw(record calls)}, $script->{play}, scalar $script->{ops}->@*, $self->{counted});
     my @odd;
@@ -134,14 +134,14 @@ sub play_open_loop ($self, $script, $limit) {
     }
 }
 
-# When the nth operation is due.
+# The instant at which the nth operation is due.
 sub due ($self, $script, $n) {
     my $dues = $script->{dues};
     my $pass = int $n / @$dues;
     return $self->{tape_s} + ($pass * $self->{tape}{period_ns} + $dues->[$n - $pass * @$dues]) / 1e9;
 }
 
-# After this instant, the rest of an open loop's window is never sent.
+# After this instant, an open loop sends no more operations of its window.
 sub drain_s ($self) {
     return $self->{stopped} ? $self->{last_s} : $self->{last_s} + 2 * $self->timeout_s;
 }
@@ -156,7 +156,7 @@ sub wait_until ($self, $instant_s) {
     return 1;
 }
 
-# Look up from the work: false if the window is over.
+# Check for a stop and for the parent: false if the window is over.
 sub look ($self, $now) {
     while (my $request = $self->{parent}->next) {
         if ($request->{type} eq 'stop') {
@@ -173,13 +173,13 @@ sub look ($self, $now) {
     return $now < $self->{end_s};
 }
 
-# End operations that had no reply by commands that have one.
+# Send commands with a reply after operations without one.
 sub end_quiet ($self) {
     my $answered = eval { $self->{client}->barrier };
     if (defined $answered) {
         $self->{record}{barriers} += $answered;
         $self->{record}{ended_s} = now();
-    } else {    # the server is gone, and with it what was sent last
+    } else {    # the server is gone, with the last operations
         print STDERR "no answer after the last operations without one: $@";
     }
 }

@@ -1,4 +1,4 @@
-# The request `prepare`, and the refusals before anything is timed.
+# The request `prepare`, and the refusals before the prefill.
 package Prepare;
 use v5.36;
 

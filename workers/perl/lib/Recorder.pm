@@ -1,5 +1,5 @@
-# The notes of a run, and their sums afterwards. In the window an operation leaves its time,
-# as four bytes, and nothing else unless its answer was another one than was expected.
+# The records of a run, and their sums afterwards. In the window an operation records its duration in
+# four bytes, and nothing else unless its answer was unexpected.
 package Recorder;
 use v5.36;
 
@@ -17,7 +17,7 @@ sub new ($class, $ops, $group, $timeline) {
     return bless {
         timeline => $timeline, batches => [], ends => [],
 
-        # Positions from which on the operations are those from another one of the lane's on, and count or not.
+        # Positions at which the operations go on at another place of the lane, and whether they count from there.
         parts => [[0, 0, 1]], lead_in => {},
         ops  => $ops, groups => $group > 1 && Groups->new($group), begins => '', took => '', odd => [], played => 0, failed => 0, waits => [], lag => [], queued => 0, unsent => 0,
         done => [], left => {}, barriers => 0, renewed => 0, sent_s => 0, ended_s => 0, cpu_ns => 0,
@@ -25,7 +25,7 @@ sub new ($class, $ops, $group, $timeline) {
     }, $class;
 }
 
-# Note a batch: positions in it with the results of their answers, times in s, and begins if groups are timed.
+# Record a batch: positions with the results of their answers, times in s, and begins if groups are timed.
 sub note ($self, $n, $odd, $took, $begins = undef) {
     $self->{begins} .= pack "d$n", $n == 1 ? $begins->[0] : @$begins if $self->{groups};
     $self->{took} .= pack "f$n", $n == 1 ? $took->[0] : @$took;
@@ -39,12 +39,12 @@ sub note ($self, $n, $odd, $took, $begins = undef) {
     $self->{played} += $n;
 }
 
-# The batch that was noted last lasted from one instant to another.
+# Set the begin and the end of the last batch.
 sub lasted ($self, $from_s, $to_s) {
     push $self->{batches}->@*, [$self->{played}, $from_s, $to_s] if $self->{timeline};
 }
 
-# It was due and will not be sent: it waited for at least so long.
+# Record an operation that was due and will not be sent: it waited at least this time.
 sub unsent ($self, $op, $waited_s) {
     $self->{unsent}++;
     push $self->{left}{ $op->[KIND] }->@*, $waited_s;
@@ -55,7 +55,7 @@ sub add_usage ($self, $before, $after) {
     $self->{ (qw(cpu_ns system_ns))[$_] } += 1e9 * ($after->[$_] - $before->[$_]) for 0, 1;
 }
 
-# How many operations from a position on lasted too long, and did not fail otherwise.
+# The number of operations from a position on that lasted too long, but did not fail otherwise.
 sub late ($self, $first, $timeout_s) {
     my @took = unpack 'f*', substr $self->{took}, 4 * $first;
     return 0 if max(0, @took) < $timeout_s;
@@ -63,7 +63,7 @@ sub late ($self, $first, $timeout_s) {
     return scalar grep { $took[$_] >= $timeout_s && ($code{ $first + $_ } // 0) >= 0 } 0 .. $#took;
 }
 
-# When operations ended: what a batch took besides its calls is spread evenly over them.
+# The ends of operations: the time of a batch outside of its calls is spread evenly over them.
 sub ends ($self, $first, $took) {
     return $self->{ends}->@[$first .. $first + $#$took] if $self->{ends}->@*;
     my @ends;
@@ -80,7 +80,7 @@ sub ends ($self, $first, $took) {
     return @ends;
 }
 
-# Count everything. `$tick` is called now and then: this may take a second.
+# Count everything. Calls `$tick` now and then, since this may take a second.
 sub count ($self, $timeout_s, $tick) {
     my @parts = $self->{parts}->@*;
     while (my $part = shift @parts) {
@@ -118,7 +118,7 @@ sub count_batch ($self, $first, $turn, $counted, $took, $timeout_s) {
     }
     my @begins = unpack 'd*', substr $self->{begins}, 8 * $first, 8 * @$took;
     my @ends   = $timeline ? $self->ends($first, $took) : ();
-    my (%timed, %busy_s);    # by kind: places in the batch, and the time of what succeeded
+    my (%timed, %busy_s);    # by kind: places in the batch, and the time of successes
     for (0 .. $#$took) {
         my $at   = ($turn + $_) % @$ops;
         my $op   = $ops->[$at];
@@ -143,7 +143,7 @@ sub count_times ($self, $first, $took, $timed) {
     }
 }
 
-# The counts of what was played in lead-ins, by kind.
+# The counts of operations in lead-ins, by kind.
 sub lead_in ($self) {
     my ($sums, %message) = ($self->{lead_in});
     $message{$_} = {$sums->{$_}->%*, busy_ns => int $sums->{$_}{busy_ns}} for keys %$sums;
@@ -157,13 +157,13 @@ sub figures ($self, $phase) {
         type          => 'done', phase => $phase, operations => $self->operations, send_lag => $self->lag,
         max_in_flight => $self->{played} ? 1 : 0, groups => $self->{groups} ? $self->{groups}->message : undef,
         map({ $_ => $self->{$_} } qw(queued unsent barriers renewed)),
-        reconnects    => 0,    # the libraries do not tell
+        reconnects    => 0,    # the libraries do not report them
         cpu_user_ns   => int($self->{cpu_ns} - $system_ns),
         cpu_system_ns => int $system_ns,
     };
 }
 
-# By kind, as it is sent.
+# The message, by kind.
 sub operations ($self) {
     my %message;
     while (my ($kind, $sum) = each $self->{sums}->%*) {

@@ -1,10 +1,10 @@
-# Connections that are closed after a number of calls, and opened again: between two calls, where no time is taken.
+# Closes connections after a number of calls and opens them again, between two calls, not timed.
 package Renewal;
 use v5.36;
 
 use List::Util qw(min);
 
-# Has a player's lane renew its connections if that is asked for; undef if it is not.
+# Makes a player's lane renew its connections, if the option asks for it; undef if not.
 sub new ($class, $player) {
     my $after = $player->{client}->option('reconnect_after', 0) or return undef;
     my $self  = bless {player => $player, after => $after, made => 0}, $class;
@@ -18,12 +18,12 @@ sub new ($class, $player) {
     return $self;
 }
 
-# Before a call: renew the connections if they have had theirs.
+# Before a call: renew the connections after their last call.
 sub renew_in_time ($self) {
     my ($player, $made) = @$self{qw(player made)};
     return if $made < $self->{after};
     my ($client, $record) = @$player{qw(client record)};
-    $record->{barriers} += $client->barrier // 0 if $player->{quiet};    # what had no reply must arrive before
+    $record->{barriers} += $client->barrier // 0 if $player->{quiet};    # operations without a reply must arrive first
     eval { $client->renew; 1 } or die {kind => 'connect', text => $@ =~ s/\s+$//r};
     $record->{renewed} += $player->{setup}{servers}->@*;
     $self->{made} = 0;

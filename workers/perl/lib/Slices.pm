@@ -1,5 +1,5 @@
-# Slices: the tape is played in turns with other workers. Each goes on where the last one ended. All memory
-# is made when they begin.
+# Slices: short parts of the tape, in turns with other workers. Each goes on where the last one ended. All memory
+# is allocated when they begin.
 package Slices;
 use v5.36;
 
@@ -32,7 +32,7 @@ sub play ($self, $asked) {
     # A closed loop that had no CPU until the lead-in's end has no lead-in.
     if ($player->{now_s} < $from_s || $player->{tape}{open_loop} && $lead_in_s > 0) {
         $self->play_part(0, $from_s);
-        $from_s = $player->{now_s} unless $player->{client}->in_process;    # it waits for nothing but a CPU
+        $from_s = $player->{now_s} unless $player->{client}->in_process;    # it waits for a CPU only
     }
     my $counted_from = $record->{played};
     my $failed_from  = $record->{failed};
@@ -49,12 +49,12 @@ sub play ($self, $asked) {
     $record->{ended_s} = $player->{now_s};
     $player->end_quiet if $player->{quiet} && $record->{played} > $first;
     $record->add_usage(\@before, [Player::usage()]);
-    $self->{paused_s} = max($start_s, $player->{last_s});    # it may be stopped before it begins
+    $self->{paused_s} = max($start_s, $player->{last_s});    # a stop may come before the begin
 
     my $counted    = $record->{played} - $counted_from;
     my $errors     = $record->{failed} - $failed_from + $record->late($counted_from, $player->timeout_s);
 
-    # Not less than to the slice's end, so that the time without a CPU belongs to it.
+    # At least to the slice's end, to include time without a CPU.
     my $counted_s = max($counted ? $record->{ended_s} : 0, $player->{last_s}) - $from_s;
     $counted_s     = $player->{last_s} - $start_s - $lead_in_s if $player->{tape}{open_loop};
     $counted_s     = 0 if $lead_in_s >= $length_s || !$player->{lane}{ops}->@*;
@@ -67,7 +67,7 @@ sub play ($self, $asked) {
     };
 }
 
-# Play a part, the lead-in or what is counted, until an instant or a stop.
+# Play a part, the lead-in or the counted part, until an instant or a stop.
 sub play_part ($self, $counted, $end_s) {
     my ($player, $record) = @$self{qw(player record)};
     my $script = $player->{lane};

@@ -1,6 +1,6 @@
-# Tells a miss from a failure for libraries that return nothing for both. They close a connection when a
-# call fails, and open it again with the next: so where all sockets are there when a call has returned, it
-# did not fail. With several servers, one of them gone, whatever finds nothing counts as failed.
+# Distinguishes a miss from a failure for libraries that return nothing for both. They close a connection
+# when a call fails, and open it again with the next call: so a call did not fail if all sockets are there
+# when it returns. If one of several servers is gone, every call that finds nothing counts as failed.
 package Sockets;
 use v5.36;
 

@@ -1,4 +1,4 @@
-# The sums of operations, by kind: what `done` has of each, but for times.
+# The sums of operations by kind, for `done`, without times.
 package Sums;
 use v5.36;
 

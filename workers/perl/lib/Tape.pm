@@ -29,7 +29,7 @@ sub check ($holds, $what, $at) {
     die {kind => 'tape', text => "the tape has $what (at byte $at)"} unless $holds;
 }
 
-# Read a file. Dies with an error of kind `tape` that says which check failed, and where.
+# Read a file. Dies with an error of kind `tape` that names the failed check and its place.
 sub new ($class, $path) {
     open my $file, '<:raw', $path or die {kind => 'tape', text => "$path: $!"};
     my $data = do { local $/; <$file> } // '';
@@ -72,7 +72,7 @@ sub new ($class, $path) {
     return $self;
 }
 
-# The bytes of a section; `$field` is the place in the header of the number that says where it begins.
+# The bytes of a section; `$field` is the header's place of the number that is the section's begin.
 sub section ($self, $field, $width, $count) {
     my $at     = unpack 'Q<', substr $self->{data}, $field, 8;
     my $room   = length($self->{data}) - $at;
@@ -106,7 +106,7 @@ sub check_lengths ($self, $at) {
     check(!(any { $_ != length COUNTER } @counters), 'a counter of another length', $at);
 }
 
-# Also learns the kinds on the tape, and whether a batch names a key twice.
+# Also collects the kinds on the tape, and whether a batch names a key twice.
 sub check_record ($self, $j, $ops_at) {
     my $record = substr $self->{records}, RECORD_BYTES * $j, RECORD_BYTES;
     return if $self->{seen}{$record}++;
@@ -142,7 +142,7 @@ sub numbers ($self, $lane, $lanes) {
     return map { $_ .. $_ + $group - 1 } @first;
 }
 
-# A lane's operations, in order, and when they are due. Records that are alike are one operation.
+# A lane's operations, in order, and when they are due. Equal records share one operation.
 sub lane ($self, $lane, $lanes) {
     my @numbers = $self->numbers($lane, $lanes);
     my @records = map { substr $self->{records}, RECORD_BYTES * $_, RECORD_BYTES } @numbers;
@@ -152,7 +152,7 @@ sub lane ($self, $lane, $lanes) {
     return {ops => [@made{@records}], dues => \@dues};
 }
 
-# The writes that store a lane's keys before anything is timed.
+# The writes that store a lane's keys in the prefill.
 sub prefill ($self, $lane, $lanes) {
     my @keys = grep { $_ % $lanes == $lane } 0 .. $self->{prefill_count} - 1;
     my @ops  = map { $self->operation(pack 'C2 v V3', 4, 0, 1, $_, $self->{lengths}[$_], $self->{exptime_s}) } @keys;
@@ -175,7 +175,7 @@ sub operation ($self, $record) {
     return \@op;
 }
 
-# The value that an operation writes, or that a read has to bring.
+# The value that an operation writes, or that a read must bring.
 sub written ($self, $op) {
     my ($number) = $op->[NUMBERS]->@* or return '';
     return COUNTER if $number >= $self->{counter_from} && $op->[LENGTH];

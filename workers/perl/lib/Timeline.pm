@@ -1,4 +1,4 @@
-# A window as it went: a thousand slices, what ended in each; a hundred of them are a section. All of it
+# The timeline of a window: the operations that ended in each of a thousand slices; a hundred are a section. All of it
 # is made after the window, from the instants that batches of operations began and ended at, at most
 # 20 ms apart, and how long each operation took between them.
 package Timeline;
@@ -13,13 +13,13 @@ use constant SLICES => SECTIONS * SECTION_SLICES;
 # Operations that end after a late open loop's window have slices too; the last has the rest.
 use constant MAX_SLICES => 4 * SLICES;
 
-# Of a window that lasts so long, or until a number of operations were played: then it has no slices.
+# For a window of this length; a window that ends by a number of operations has no slices.
 sub new ($class, $start_s, $duration_ms) {
     my $slice_ns = int(($duration_ms // 0) * 1e6 / SLICES);
     return $slice_ns ? bless {start_s => $start_s, slice_ns => $slice_ns, ok => [], response_ns => [], times => []}, $class : undef;
 }
 
-# An operation ended then, whose response time counts; whether it succeeded.
+# Note an operation's end, whether it succeeded, and its response time.
 sub note ($self, $end_s, $response_s, $is_ok) {
     my $slice = max 0, min MAX_SLICES - 1, int(1e9 * ($end_s - $self->{start_s}) / $self->{slice_ns});
     $self->{times}[section($slice)][Histogram::place(1e9 * $response_s)]++;
@@ -28,7 +28,7 @@ sub note ($self, $end_s, $response_s, $is_ok) {
     $self->{response_ns}[$slice] += 1e9 * $response_s;
 }
 
-# An operation that was never sent waited so long by the end.
+# Note the wait of an operation that was never sent.
 sub waited ($self, $waited_s) {
     $self->{times}[SECTIONS - 1][Histogram::place(1e9 * $waited_s)]++;
 }

@@ -1,6 +1,6 @@
 # The result of a library's answer, as one number.
 #
-# Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
+# 0 or more: the operation is done; the low 16 bits are the keys found, the next one says that the
 # server refused to store, the bits above are the value bytes read or written. Negative: it failed.
 package Verify;
 use v5.36;
@@ -19,13 +19,13 @@ our %ERRORS = (
 # Kinds that have hits and misses.
 our %LOOKS_UP = map { $_ => 1 } qw(get gets mget gat cas delete touch incr decr);
 
-# Of an operation that did what it was meant to, with `size` bytes read or written.
+# The result of a right operation, with `size` bytes read or written.
 sub ok_code ($kind, $size, $keys) {
     return $size << SIZE_BIT | ($LOOKS_UP{$kind} ? $keys : 0);
 }
 
-# The forms of an answer. `$got` is what the call returned. First a test of the answer that was hoped
-# for, as text for the loop; then what verifies any other: it is given the client, the operation and `$got`.
+# The forms of an answer. `$got` is the call's result. First a test of the right answer, as text for the
+# loop; then the verifier of any other, which gets the client, the operation and `$got`.
 our %FORMS = (
     value     => ['defined $got && $got eq $value', \&value],                   # the value or undef
     versioned => ['$got && $got->[1] eq $value', sub ($c, $op, $got) { value($c, $op, $got && $got->[1]) }],
@@ -39,7 +39,7 @@ our %FORMS = (
     none      => ['1', undef],                                                  # nothing is known
 );
 
-# A value that was read, at whatever length it was written.
+# A value that was read, at any length that a write has.
 sub value ($client, $op, $got) {
     return $client->failed($op, $got) unless defined $got;
     return right($client, $op->[NUMBERS][0], $got, $op->[GENERATION]) ? length($got) << SIZE_BIT | 1 : wrong($client, $got);
@@ -59,7 +59,7 @@ sub values ($client, $op, $got) {
     return $failed || ($size << SIZE_BIT | $hits);
 }
 
-# A batch of writes: every one has to be stored.
+# A batch of writes: every one must be stored.
 sub each_one ($client, $op, $got) {
     my @failed = grep { !$got->{$_} } $op->[KEYS]->@*;
     return @failed ? $client->failed($op, $got->{ $failed[0] }) || SERVER : $op->[CODE];

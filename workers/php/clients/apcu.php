@@ -1,11 +1,10 @@
 <?php
 // apcu: a cache in memory that the lanes share, as a web server's PHP processes do. No server, no
-// wire. Counters are stored as the integers that apcu_inc wants.
+// wire. Counters are stored as integers, which apcu_inc needs.
 //
-// How much memory there is (`shm_size`) and how many slots its hash table has (`entries_hint`, rounded
-// up by APCu to a prime of its own) can only be given when PHP starts, so other values than the ones
-// that it was started with start this process again. When the memory is full APCu empties it, so the
-// common ground has room for a million values of 1 KB.
+// The size of the memory (`shm_size`) and of the hash table (`entries_hint`, which APCu rounds up to a
+// prime) can only be set when PHP starts, so other values restart this process. APCu empties its memory
+// when it is full, so the profile `common` has room for a million values of 1 KB.
 
 declare(strict_types=1);
 
@@ -44,7 +43,7 @@ final class Client extends BaseClient
         apcu_clear_cache();
     }
 
-    /** All of its memory, less what is free. */
+    /** The used part of its memory. */
     public static function storeBytes(): ?int
     {
         $memory = apcu_sma_info(true);
@@ -73,7 +72,7 @@ final class Client extends BaseClient
         $this->calls($op, apcu_store(...), [$op->key, self::stored($op), $op->exptimeS], true, static fn () => SERVER);
     }
 
-    /** It answers the keys that it could not store. */
+    /** It returns the keys that it could not store. */
     public function mset(Operation $op): void
     {
         $values = array_combine($op->keys, $op->values);
@@ -91,7 +90,7 @@ final class Client extends BaseClient
         $this->calls($op, apcu_delete(...), [$op->key], true, static fn () => 0);
     }
 
-    /** apcu_inc would create a key that is not there; whether it was is asked first. */
+    /** apcu_inc would create a missing key, so this asks first whether it is there. */
     private function step(Operation $op, Closure $step): void
     {
         $call = static fn (string $key, int $amount) => apcu_exists($key) ? $step($key, $amount) : null;

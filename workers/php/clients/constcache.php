@@ -1,11 +1,11 @@
 <?php
 // constcache: the store in C of the PHP 5 extension ConstCache, called over FFI. CACHEMARK_CONSTCACHE names a
-// shared library that exports the functions of its header fastcache.h. An item is stored once and stays as it
-// is, without a time of expiry: `set` and `add` are both its add, and a `set` of a key that is there fails.
+// shared library that exports the functions of its header fastcache.h. An item never changes and never
+// expires: `set` and `add` are both its add, and a `set` of an existing key fails.
 //
-// Its memory and its semaphores are the kernel's (System V). The parent makes them and its children, the
-// callers, use them. The memory goes with its last user, also if all are killed; four semaphores stay then, and
-// the next worker of this client removes them.
+// Its memory and its semaphores are the kernel's (System V). The parent creates them, and its children, the
+// callers, use them. The kernel frees the memory after its last user, even if all are killed; then four
+// semaphores stay, and the next worker of this client removes them.
 
 declare(strict_types=1);
 
@@ -43,7 +43,7 @@ final class Client extends BaseClient
 
     public static function libraryVersion(): string
     {
-        return '0.4'; // of the one version that there is; the library itself does not say
+        return '0.4'; // the only version; the library itself does not report it
     }
 
     public static function absent(): string
@@ -67,7 +67,7 @@ final class Client extends BaseClient
         $settings->semaphore_key = $settings->memory_key = SystemV::key();
         $settings->memory_bytes = ini_parse_quantity($setup->option('memory', self::MEMORY));
         $settings->hash_power = (int) $setup->option('hash_power', self::HASH_POWER);
-        // The library does not look: it would write its table beyond its memory.
+        // The library does not check this: it would write its table beyond its memory.
         if (self::SLOT_BYTES << $settings->hash_power >= $settings->memory_bytes) {
             throw new Unsupported("constcache: no room for a table of 2^$settings->hash_power slots of 8 bytes");
         }
@@ -88,7 +88,7 @@ final class Client extends BaseClient
         }
     }
 
-    /** All of its memory, less what is free: items and hash table. */
+    /** The used part of its memory: items and hash table. */
     public static function storeBytes(): ?int
     {
         $found = self::library()->new('statistics');
@@ -111,7 +111,7 @@ final class Client extends BaseClient
         $this->capacity = $bytes;
     }
 
-    /** It refuses an item for want of room, or because of its size. */
+    /** It refuses an item that is too large, or if its memory is full. */
     public function failure(Throwable $error): int
     {
         return SERVER;

@@ -1,7 +1,7 @@
 <?php
-// memcache: the extension of that name, text protocol. It answers false to a miss and to a failure
-// alike; a failure calls back (`setFailureCallback`), with the server's words or the socket's. It
-// cannot set TCP_NODELAY, and leaves a server that failed alone for `retry_interval`, 15 s.
+// memcache: the extension of that name, text protocol. It returns false for a miss and for a failure
+// alike; a failure also calls back (`setFailureCallback`), with the server's or the socket's message. It
+// cannot set TCP_NODELAY, and leaves a failed server alone for `retry_interval`, 15 s.
 
 declare(strict_types=1);
 
@@ -23,7 +23,7 @@ final class Client extends BaseClient
     private MemcachePool $client;
     /** The library's log of a failure since the last operation was verified. */
     private string $logged = '';
-    /** The flags of what the last read brought: one number, or one for each key. */
+    /** The flags of the last read's items: one number, or one for each key. */
     private mixed $flags = 0;
 
     protected function open(): void
@@ -66,7 +66,7 @@ final class Client extends BaseClient
         $this->logged = '';
     }
 
-    /** After false: the failure that it was, or what it means if it was none. */
+    /** The result of an answer false: a failure, or the given meaning if there was none. */
     private function unlessFailed(int $meaning): int
     {
         $logged = $this->logged;
@@ -92,7 +92,7 @@ final class Client extends BaseClient
         return $twice ? 'a batch of sets that names a key twice: the library takes an array by key' : '';
     }
 
-    /** The result of a read of one key. All that cachemark stores has flags 0. */
+    /** The result of a read of one key. All items of cachemark have flags 0. */
     private function found(mixed $value, Operation $op): int
     {
         if (!is_string($value)) {
@@ -158,7 +158,7 @@ final class Client extends BaseClient
         $this->write($op, $this->client->delete(...), [$op->key], 0);
     }
 
-    /** The value is verified between the two round trips, where a program uses it. */
+    /** The value is verified between the two round trips, at the place where a program uses it. */
     public function cas(Operation $op): void
     {
         $swap = function () use ($op): int {

@@ -1,11 +1,11 @@
 <?php
-// memcached: the extension of that name, on libmemcached. Its result codes tell a miss from a
-// failure, but for a read that the server answers with an error: that is NOT FOUND, without a trace
-// (the verdict sees it: the server counted fewer misses). Without NODELAY a binary get of a missing
-// key takes 44 ms (two writes, Nagle).
+// memcached: the extension of that name, on libmemcached. Its result codes distinguish a miss from a
+// failure, except if the server answers a read with an error: the code is then NOT FOUND (the verdict
+// sees this: the server counted fewer misses). Without NODELAY a binary get of a missing key takes
+// 44 ms (two writes, Nagle).
 //
-// Without a reply is a setting of the whole client, so a tape that has a verb with and without one
-// is refused. Its setMulti sets one key after the other. It has no gat, and asks for a version once.
+// `noreply` is a setting of the whole client, so this file refuses a tape that has a verb with and
+// without a reply. Its setMulti sets one key after the other. It has no gat, and asks for a version once.
 
 declare(strict_types=1);
 
@@ -179,7 +179,7 @@ final class Client extends BaseClient
         return $whole ? $this->verify->foundMany($values, $op) : $this->failed();
     }
 
-    /** A server that was lost is left out of a multi-key get for a while, and nothing says so: its keys are no misses. */
+    /** For a while, a multi-key get silently leaves out a lost server, whose keys are no misses. */
     private function lacksServer(): bool
     {
         return count($this->setup->servers) > 1 && $this->client->getLastDisconnectedServer() !== false;
@@ -235,7 +235,7 @@ final class Client extends BaseClient
         $this->known($op, $this->client->touch(...), [$op->key, $op->exptimeS]);
     }
 
-    /** The value is verified between the two round trips, where a program uses it. */
+    /** The value is verified between the two round trips, at the place where a program uses it. */
     public function cas(Operation $op): void
     {
         $swap = function () use ($op): int {
@@ -271,7 +271,7 @@ final class Client extends BaseClient
         $this->step($op, $this->client->decrement(...));
     }
 
-    // Without a reply there is none to verify but a failure to send.
+    // Without a reply, only a failure to send can be verified.
 
     public function set_noreply(Operation $op): void
     {

@@ -1,5 +1,5 @@
 <?php
-// null: no library at all. What is measured with it is the loop's own cost. It remembers nothing:
+// null: no library. It measures the loop's own cost. It remembers nothing:
 // what the prefill stores is there, and nothing else.
 
 declare(strict_types=1);

@@ -1,7 +1,7 @@
 <?php
 // shared-store: cachemark's own store in shared memory, as a PHP program uses it (SharedStore.php). Each
-// trial has a store of its own: the parent opens it and removes its name, and the callers, which are its
-// children, use it. So nothing is left behind, even by a worker that is killed.
+// trial has a store of its own: the parent opens it and removes its name, and its children, the callers,
+// use it. So even a killed worker leaves nothing behind.
 
 declare(strict_types=1);
 
@@ -56,7 +56,7 @@ final class Client extends BaseClient
         return $found['item_bytes'] + $found['table_bytes'];
     }
 
-    /** An exception of the store is its refusal: there is no server, and no connection. */
+    /** An exception of the store is a refusal: there is no server, and no connection. */
     public function failure(Throwable $error): int
     {
         return SERVER;

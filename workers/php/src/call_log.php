@@ -1,6 +1,6 @@
 <?php
 // The call log of docs/call-log.md. The parent writes its header, and each lane adds its calls to the
-// file as they end: a lane that hangs could not hand them over.
+// file as they end: a hanging lane could not pass them to the parent.
 
 declare(strict_types=1);
 
@@ -39,7 +39,7 @@ final class CallLog
         $this->left = intdiv(self::MOST_RECORDS, $lanes);
     }
 
-    /** Note the call of the operation at a place among the lane's. */
+    /** Note the call of the lane's operation at a place. */
     public function note(int $place, Operation $op, int $code, mixed $answer, int $began, int $now): void
     {
         if ($this->left-- <= 0) {
@@ -60,14 +60,14 @@ final class CallLog
         return array_slice(array_merge(...$lanes), 0, self::MOST_WRONG_REPLIES);
     }
 
-    /** The number on the tape of the operation at a place among the lane's. */
+    /** The number on the tape of the lane's operation at a place. */
     private function numberAt(int $place): int
     {
         $at = $place % $this->length;
         return (intdiv($at, $this->group) * $this->lanes + $this->lane) * $this->group + $at % $this->group;
     }
 
-    /** The outcomes of failures follow in the order of the codes. */
+    /** The outcomes of failures have the order of the codes. */
     private static function outcome(Operation $op, int $code): int
     {
         if ($code < 0) {

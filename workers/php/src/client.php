@@ -1,13 +1,13 @@
 <?php
-// The base of every client file: its class `Client` extends `BaseClient`. README.md says what it has
-// to hold.
+// The base of every client file: its class `Client` extends `BaseClient`. README.md says what it must
+// contain.
 
 declare(strict_types=1);
 
 abstract class BaseClient
 {
     public const LIBRARY = '';
-    /** The extension that has to be loaded, and the Debian package that brings it. */
+    /** The extension, and the Debian package that has it. */
     public const EXTENSION = '';
     public const PACKAGE = '';
     /** The remedy if `absent` has a reason. */
@@ -20,7 +20,7 @@ abstract class BaseClient
     public const OPTIONS = [];
     protected const COUNT = '[1-9][0-9]*(?#a whole number above 0)';
     protected const BYTES = '[1-9][0-9]*[KMGkmg]?(?#a size such as 512m)';
-    /** The expected answer where none is known before: it equals nothing, so each answer is verified. */
+    /** The expected answer if it is unknown: it equals nothing, so each answer is verified. */
     protected const VERIFIED = NAN;
 
     protected readonly Verify $verify;
@@ -41,13 +41,13 @@ abstract class BaseClient
         return phpversion(static::EXTENSION) ?: '';
     }
 
-    /** Why the extension that is loaded cannot be used, or the empty string. */
+    /** Why the loaded extension cannot be used, or the empty string. */
     public static function absent(): string
     {
         return '';
     }
 
-    /** Whether a kind of operation can be done. */
+    /** Whether the client supports a kind of operation. */
     public static function can(string $kind): bool
     {
         return method_exists(static::class, $kind);
@@ -58,7 +58,7 @@ abstract class BaseClient
     {
     }
 
-    /** The memory of a cache in the process now, by its own account; null if there is none or it does not say. */
+    /** The memory of a cache in the process now, by its own account; null without a cache or an account. */
     public static function storeBytes(): ?int
     {
         return null;
@@ -70,12 +70,12 @@ abstract class BaseClient
         return '';
     }
 
-    /** A phase begins; `quiet`: with operations that ask for no reply. */
+    /** A phase begins; `quiet`: with operations without a reply. */
     public function begin(bool $quiet): void
     {
     }
 
-    /** An answered command on each connection; how many were sent. Raises Unreachable. */
+    /** Send a command with a reply on each connection; their number. Raises Unreachable. */
     public function barrier(): int
     {
         return 0;
@@ -95,8 +95,8 @@ abstract class BaseClient
 }
 
 /**
- * Whether what was thrown is a mistake in this worker's own code, such as a client file. The libraries are
- * extensions: they throw exceptions, and a ValueError for a value that they do not take.
+ * Whether an error is a mistake in this worker's own code, such as a client file. The libraries are
+ * extensions: they throw exceptions, and a ValueError for a value that they refuse.
  */
 function isOwnError(mixed $thrown): bool
 {

@@ -18,7 +18,7 @@ final class GiveUp
     }
 
     /**
-     * The callers that were asked for, or null: a process reaches its memory limit once only.
+     * The callers that give up, or null: a process reaches its memory limit only once.
      *
      * @param array{way: string, every: int, after_ms: int, begin_ms: int, end_ms: int}|null $asked
      */
@@ -54,14 +54,14 @@ final class GiveUp
         foreach ($operations as $op) {
             $call = $op->call;
             $copy = clone $op;
-            // A child must not write: what it writes would be there before the caller's call begins.
+            // A child must not write: its value would be stored before the caller's call begins.
             $copy->call = fn (mixed ...$arguments): mixed => $this->hasCome() && $op->kind === 'get'
                 ? $this->given($call, $arguments) : $call(...$arguments);
             yield $copy;
         }
     }
 
-    /** Whether the call that begins now is given up: each `every`-th of those that begin in the part. */
+    /** Whether the caller gives up the call that begins now: each `every`-th in the part. */
     private function hasCome(): bool
     {
         $sinceMs = intdiv(hrtime(true) - $this->startNs, 1_000_000);
@@ -88,7 +88,7 @@ final class GiveUp
         $child = pcntl_fork();
         if ($child === 0) {
             $call(...$arguments);
-            posix_kill(posix_getpid(), SIGKILL); // at once: PHP would close what its parent has open
+            posix_kill(posix_getpid(), SIGKILL); // at once: PHP would close its parent's connections
         }
         usleep(1000 * $this->asked['after_ms']);
         posix_kill($child, SIGKILL);

@@ -1,5 +1,5 @@
 <?php
-// The times of whole groups of the tape (docs/tape.md), which a lane plays one operation after the other.
+// The times of whole groups of the tape (docs/tape.md), whose operations a lane plays one after the other.
 
 declare(strict_types=1);
 
@@ -7,14 +7,14 @@ final class Groups
 {
     private int $place = 0;
     private int $beganNs = 0;
-    /** All operations of the group so far were right and are counted. */
+    /** All operations of the group so far were right and count. */
     private bool $whole = false;
     private bool $counting = true;
     private int $ok = 0;
     /** @var array<int, int> */
     private array $times;
 
-    /** Null if there are no groups whose times are measured: an open loop's times would be the schedule's. */
+    /** Null if groups are not timed: in an open loop the schedule would set their times. */
     public static function of(Tape $tape): ?self
     {
         return $tape->group > 1 && !$tape->openLoop ? new self($tape->group) : null;
@@ -42,7 +42,7 @@ final class Groups
         }
     }
 
-    /** A part of a slice begins: a group that the last one has cut is not counted. */
+    /** A part of a slice begins: a group that the last part has cut does not count. */
     public function beginPart(bool $counting): void
     {
         [$this->counting, $this->whole] = [$counting, false];

@@ -22,7 +22,7 @@ final class Histogram
         return $shifts;
     }
 
-    /** The same of a value beyond the table. */
+    /** The same for a value beyond the table. */
     public static function shift(int $valueNs): int
     {
         return $valueNs < 2048 ? 0 : strlen(decbin($valueNs >> 11));

@@ -1,6 +1,6 @@
 <?php
-// A lane: one caller, in a process of its own. Between two readings of the clock there is the call
-// of the library and nothing else; what is around them is kept as short as PHP allows.
+// A lane: one caller, in a process of its own. Between two readings of the clock there is only the
+// library's call; the code around it is as short as PHP allows.
 
 declare(strict_types=1);
 
@@ -10,14 +10,14 @@ final class Lane
     use SlicedLane;
     use Telling;
 
-    /** How often a lane looks up from its work: is it to stop, is its parent still there? */
+    /** The interval at which a lane checks for a stop, and for the end of its parent. */
     private const LOOK_NS = 20_000_000;
     private const SUMMED_AT_ONCE = 10_000;
     private const PROGRESS_NS = 1_000_000_000;
-    /** Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock. */
+    /** A sleep ends some tens of µs late, so the last part of a wait polls the clock. */
     private const SPIN_NS = 200_000;
     private const FOR_EVER_NS = PHP_INT_MAX >> 1;
-    /** Operations are made before a window unless their values would take more memory than this. */
+    /** A lane creates operations before a window unless their values would take more memory than this. */
     private const HELD_BYTES = 1 << 30;
 
     private BaseClient $session;
@@ -59,7 +59,7 @@ final class Lane
         $this->kinds = array_flip(array_values(array_unique(['set', ...array_keys($tape->kinds)])));
         $this->place = $setup->share * $setup->threads + $number;
         $this->lanes = $setup->shares * $setup->threads;
-        // Where there is no server to wait for, nothing is late.
+        // Without a server, no call is late.
         $this->timeoutNs = Client::WIRES === ['none'] ? self::FOR_EVER_NS : $setup->timeoutMs * 1_000_000;
         $this->drainNs = 2 * $setup->timeoutMs * 1_000_000;
         $this->quiet = (bool) preg_grep('/_noreply$/', array_keys($tape->kinds));
@@ -167,7 +167,7 @@ final class Lane
                 $began = hrtime(true);
                 try {
                     $answer = ($op->call)(...$op->arguments);
-                } catch (Throwable $answer) { // it is what came of the call
+                } catch (Throwable $answer) { // an exception is an answer, too
                 }
                 $took = ($now = hrtime(true)) - $began;
                 if ($now >= $sliceEndsNs) {
@@ -225,7 +225,7 @@ final class Lane
         }
     }
 
-    /** Whether what is due then is no longer a part of the window; waits until it is due. */
+    /** Whether an operation that is due then is after the window; waits until it is due. */
     private function isOver(int $due, int $limit): bool
     {
         if ($this->now >= $this->lookNs) {
@@ -234,7 +234,7 @@ final class Lane
         return $this->record->played + $this->record->unsent >= $limit || $due >= $this->endNs || !$this->wait($due);
     }
 
-    /** It was due in the window and will not be sent: it waited at least until now. */
+    /** Note an operation that was due in the window and will not be sent: it waited at least until now. */
     private function noteUnsent(Operation $op, int $due): void
     {
         $this->record->unsent++;
@@ -271,15 +271,15 @@ final class Lane
         if (isOwnError($answer)) {
             throw $answer;
         }
-        // Verified even when it came too late: the client may hold what its library has reported.
+        // Verify even a late answer: the client may hold its library's report.
         $code = $answer instanceof Throwable ? $this->session->failure($answer) : ($op->verify)($answer, $op);
         $code = $took >= $this->timeoutNs ? TIMEOUT : $code;
-        $this->tape->anyGeneration = $this->tape->anyGeneration || $code < WRONG; // a failed write may still come
+        $this->tape->anyGeneration = $this->tape->anyGeneration || $code < WRONG; // a failed write may still arrive
         $this->record->other($op, $code);
         return $code;
     }
 
-    /** Look up from the work: false if the window is over. */
+    /** Check for a stop and for the parent: false if the window is over. */
     private function look(int $now, int $played): bool
     {
         foreach ($this->parent->poll() as $request) {
@@ -296,7 +296,7 @@ final class Lane
         return $now < $this->endNs;
     }
 
-    /** After this instant, the rest of an open loop's window is never sent. */
+    /** After this instant, an open loop sends no more operations of its window. */
     private function drainNs(): int
     {
         return $this->stopped ? $this->lastNs : $this->lastNs + $this->drainNs;
@@ -319,13 +319,13 @@ final class Lane
         return true;
     }
 
-    /** End operations that had no reply by commands that have one. */
+    /** Send commands with a reply after operations without one. */
     private function endQuiet(): void
     {
         try {
             $this->record->barriers += $this->session->barrier();
             $this->record->endedNs = hrtime(true);
-        } catch (Throwable $error) { // the server is gone, and with it what was sent last
+        } catch (Throwable $error) { // the server is gone, with the last operations
             fwrite(STDERR, "no answer after the last operations without one: {$error->getMessage()}\n");
         }
     }

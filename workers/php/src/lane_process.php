@@ -1,5 +1,5 @@
 <?php
-// The process of a lane: it listens to its parent, and tells it what came of each request.
+// The process of a lane: it gets requests from its parent, and answers with their results.
 
 declare(strict_types=1);
 
@@ -9,11 +9,11 @@ final class LaneProcess
     {
     }
 
-    /** The life of a lane: open the client, then play what its parent asks for, until its parent is gone. */
+    /** The life of a lane: open the client, then play its parent's requests, until the parent is gone. */
     public function live(Tape $tape, Prepare $setup, int $number): void
     {
-        // Operations that are made, and taken up again and again, look like garbage to the collector of
-        // cycles, which would walk them all in the window. A request of a web server ends before it runs.
+        // The collector of cycles would walk all prepared operations in the window, since they look like
+        // garbage to it. A web request ends before the collector runs.
         gc_disable();
         $this->guarded(function () use ($tape, $setup, $number): void {
             $lane = new Lane($this->parent, $tape, $setup, $number);
@@ -22,7 +22,7 @@ final class LaneProcess
         });
     }
 
-    /** Tell the parent what a lane throws. */
+    /** Send a lane's exceptions to the parent. */
     private function guarded(Closure $live): void
     {
         try {

@@ -1,8 +1,8 @@
 <?php
 // A caller that reaches PHP's memory limit within a reply. PHP ends the script there, without unwinding it, and
-// then calls the shutdown functions, as it does for session handlers: they use the connections as the call
-// left them. So the lane plays in a fiber, and the call is made outside of it. What ends there is not the
-// fiber, and a shutdown function resumes it. An end within a shutdown function is final: a process has one.
+// then calls the shutdown functions, as it does for session handlers: they use the connections in the state of
+// the interrupted call. So the lane plays in a fiber, and makes the call outside of it: the fiber survives, and
+// a shutdown function resumes it. An end within a shutdown function is final, so a process can do this once.
 
 declare(strict_types=1);
 
@@ -22,7 +22,7 @@ final class MemoryLimit
     }
 
     /**
-     * A read to suspend the fiber with: its reply does not fit below the limit. Its value is stored here.
+     * A read to suspend the fiber with, whose reply does not fit below the limit. This stores its value.
      *
      * @return Closure(): mixed
      */
@@ -60,21 +60,21 @@ final class MemoryLimit
         ini_set('memory_limit', (string) memory_get_usage(true));
         try {
             $read();
-        } finally { // not after the end of the script: this is not unwound
+        } finally { // does not run at the end of the script, which PHP does not unwind
             self::$ballast = [];
             ini_set('memory_limit', $limit);
         }
         $fiber->throw(new RuntimeException('a read ended below the memory limit'));
     }
 
-    /** Leave no room for a value in the memory that PHP has from the system. */
+    /** Fill the memory that PHP has from the system, so that no value fits. */
     private static function fill(): void
     {
         $before = memory_get_usage(true);
         do {
             self::$ballast[] = str_repeat('x', self::VALUE_BYTES);
         } while (memory_get_usage(true) === $before);
-        // The other half of the chunk that has just come.
+        // The other half of the new chunk.
         self::$ballast[] = str_repeat('x', self::VALUE_BYTES);
     }
 }

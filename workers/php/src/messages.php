@@ -26,7 +26,7 @@ final class Messages
             if ($sent === false || $sent === 0) {
                 [$read, $write, $except] = [null, [$this->out], null];
                 if ($this->ended || @stream_select($read, $write, $except, 5) !== 1) {
-                    $this->ended = true; // the caller is gone
+                    $this->ended = true; // the other end is gone
                     return;
                 }
                 continue;

@@ -3,11 +3,11 @@
 
 declare(strict_types=1);
 
-/** One operation, in the form that client files read, and its call. */
+/** One operation, for client files, and its call. */
 final class Operation
 {
-    // The loop reads these fields, which come first, to lie close together: the call, the answer that it has to
-    // bring, where the histogram of its kind begins.
+    // The loop reads these fields, which come first to lie close together: the call, the right answer, the
+    // place of its kind's histogram.
     public ?Closure $call = null;
     /** @var list<mixed> */
     public array $arguments = [];
@@ -27,7 +27,7 @@ final class Operation
     public int $keyBytes = 0;
     public int $exptimeS = 0;
     public int $amount = 0;
-    /** Of what it writes; of a read that of the lane's last write of the key before it. */
+    /** The generation that it writes, or for a read of the lane's last write of the key before it. */
     public int $generation = 0;
     public bool $counter = false;
 

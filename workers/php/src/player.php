@@ -1,9 +1,9 @@
 <?php
-// The lanes of one trial, seen from the parent: started, given requests, listened to, added up.
+// The parent's view of a trial's lanes: it starts them, sends requests, reads and adds up their answers.
 //
-// A lane is a forked process, since PHP has no threads. It makes its connections after the fork;
-// memory that is shared between processes, such as APCu's, was there before it. The parent only
-// waits, so it can answer whatever a call of the library does to its lane.
+// A lane is a forked process, since PHP has no threads. It opens its connections after the fork; memory
+// that processes share, such as APCu's, exists before it. The parent only waits, so it can answer even
+// if a call of the library blocks or kills a lane.
 
 declare(strict_types=1);
 
@@ -11,9 +11,9 @@ final class Player
 {
     use SlicedPlayer;
 
-    /** A call that outlasts every time-out by this much will not come back. */
+    /** A call that outlasts every time-out by this much will never return. */
     private const LOST_NS = 5_000_000_000;
-    /** Lanes need a moment to hear of it before a window begins: so long, and so long for each. */
+    /** The time that lanes need to get the request before a window begins: in all, and for each. */
     private const START_AHEAD_NS = 2_000_000;
     private const START_AHEAD_LANE_NS = 500_000;
     private const PROGRESS_NS = 1_000_000_000;
@@ -30,7 +30,7 @@ final class Player
             $pid = pcntl_fork();
             if ($pid === 0) {
                 fclose($ours);
-                $this->lanes = []; // a lane holds no end of another's pipe: it hears when the parent is gone
+                $this->lanes = []; // a lane must hold no end of another's pipe, to notice the parent's end
                 (new LaneProcess(new Messages($theirs, $theirs)))->live($tape, $setup, $number);
                 exit(0);
             }
@@ -80,7 +80,7 @@ final class Player
         }
     }
 
-    /** When a window begins: as planned, but not before so long from now. */
+    /** The begin of a window: as planned, but not before a minimal time from now. */
     private static function startNs(int $startUnixNs, int $aheadNs): int
     {
         $now = hrtime(true);
@@ -97,7 +97,7 @@ final class Player
 
     /**
      * Collect one answer of a type from each lane, by process id, or an error under `error`.
-     * `$tick` is called each time that something came in, and about once a second; true: no more waiting.
+     * Calls `$tick` each time that something came in, and about once a second; true: no more waiting.
      *
      * @param Closure(array<int, array<string, mixed>>): bool $tick
      * @return array<int|string, array<string, mixed>>
@@ -135,7 +135,7 @@ final class Player
         return $answers;
     }
 
-    /** Tell progress about each second, unless it is of a slice; true once a lane was silent for too long. */
+    /** Report progress about each second, except for a slice; true once a lane was silent for too long. */
     private function progress(bool $told = true): Closure
     {
         $reportedNs = $this->sharedNs;
@@ -180,7 +180,7 @@ final class Player
         return ['type' => 'error', 'kind' => $kind, 'text' => $text, 'definite' => false];
     }
 
-    /** End the lanes; one that is in a call of the library does not wait for its end. */
+    /** End the lanes, even a lane in a call of the library. */
     public function close(): void
     {
         foreach (array_keys($this->lanes) as $pid) {
@@ -232,7 +232,7 @@ final class Player
             'max_in_flight' => count(array_filter($all('played'))),
             'queued' => array_sum($all('queued')),
             'unsent' => array_sum($all('unsent')),
-            // A library that connects again does not say so: these would be the worker's own.
+            // The libraries do not report their reconnects, and the worker itself makes none.
             'reconnects' => 0,
             'renewed' => array_sum($all('renewed')),
             'cpu_user_ns' => array_sum($all('cpu_user_ns')),

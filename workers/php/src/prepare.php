@@ -1,5 +1,5 @@
 <?php
-// The request `prepare`, and the refusals before anything is timed.
+// The request `prepare`, and the refusals before the prefill.
 
 declare(strict_types=1);
 
@@ -59,7 +59,7 @@ final class Prepare
         return $user === '' ? [] : [$user, file(rtrim($file, ':'), FILE_IGNORE_NEW_LINES)[0]];
     }
 
-    /** Whether it plays the tape as its generations are for. */
+    /** Whether the generations of the tape hold for this way to play it. */
     public function playsAsMeant(Tape $tape): bool
     {
         // An operation without a reply could be overtaken on its way.
@@ -69,7 +69,7 @@ final class Prepare
             && $this->common() && $tape->lanes === $this->shares * $this->threads;
     }
 
-    /** Whether the ground is the one that all clients share, or the library as it comes. */
+    /** Whether to use the settings that all clients share, and not the library's own. */
     public function common(): bool
     {
         return $this->option('profile', 'common') === 'common';

@@ -1,7 +1,7 @@
 <?php
-// A lane's notes while it is measured, and their sums afterwards.
+// The records of a lane in the window, and their sums afterwards.
 //
-// An operation that did what it was meant to leaves nothing but its time: how often each was played
+// A right operation records only its time: how often each was played
 // is known from how far the lane came. Only others are noted one by one (`other`).
 
 declare(strict_types=1);
@@ -52,7 +52,7 @@ final class Recorder
         }
     }
 
-    /** Make room for response times of their own, and for the lag. */
+    /** Allocate separate response times, and the lag. */
     public function forOpenLoop(): void
     {
         $this->response = array_fill(0, count($this->service), 0);
@@ -71,7 +71,7 @@ final class Recorder
         return $times;
     }
 
-    /** Note an operation that did not bring the expected answer: take back what it would have counted. */
+    /** Record an operation without the expected answer: subtract what a right one would have counted. */
     public function other(Operation $op, int $code): void
     {
         $this->add($op, Verify::done($op), -1);

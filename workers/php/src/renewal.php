@@ -1,16 +1,16 @@
 <?php
-// Connections that are closed after a number of operations, and opened again. A lane that is not asked
-// for it has its calls ready before the window.
+// Closes connections after a number of operations and opens them again. Without the option, a lane
+// prepares its calls before the window.
 
 declare(strict_types=1);
 
 /** A lane that renews connections. */
 trait RenewedLane
 {
-    /** A session makes way for a new one after this number of calls; 0: it never does. */
+    /** A new session replaces the old one after this number of calls; 0: never. */
     private readonly int $reconnectAfter;
     private int $callsOfSession = 0;
-    /** Connections that were opened again as asked. */
+    /** The number of renewed connections. */
     private int $renewed = 0;
 
     /** The lane's operations as they are played, from the first one on. @return iterable<Operation> */
@@ -32,10 +32,10 @@ trait RenewedLane
         }
     }
 
-    /** Close the connections, and open others: between two calls, where no time is taken. */
+    /** Close the connections, and open others: between two calls, not timed. */
     private function renew(): void
     {
-        if ($this->quiet) { // what had no reply must arrive before
+        if ($this->quiet) { // operations without a reply must arrive first
             $this->record->barriers += $this->session->barrier();
         }
         $this->session = new Client($this->setup, $this->tape);

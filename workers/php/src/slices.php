@@ -1,5 +1,5 @@
 <?php
-// Slices: the tape is played in turns with other workers. A lane goes on where its last slice ended: between
+// Slices: short parts of the tape, in turns with other workers. A lane goes on where its last slice ended: between
 // slices it waits for its parent in the middle of its loop. All else was made at `begin_slices`.
 
 declare(strict_types=1);
@@ -13,7 +13,7 @@ trait SlicedLane
     private Recorder $counted;
     /** @var array<string, mixed> the request of the slice that is going on */
     private array $slice;
-    /** How many operations were played or left out before this part of a slice: its place on the tape. */
+    /** The number of operations before this part of a slice: its place on the tape. */
     private int $position = 0;
     /** @var array{int, int} played and unsent operations of its record before this part */
     private array $before;
@@ -69,7 +69,7 @@ trait SlicedLane
     }
 
     /**
-     * The arrays in which the closed loop counts are its own while it plays: a second reference would have them copied.
+     * The closed loop owns its arrays of counts while it plays: PHP would copy them for a second reference.
      *
      * @return array{Recorder, array<int, int>, array<int, int>, int, int}
      */
@@ -104,7 +104,7 @@ trait SlicedLane
         $this->record->spans[] = [$this->position % $this->length, $count];
         $this->position += $count + $this->record->unsent - $unsent;
         if ($this->record === $this->leadIn) {
-            // A call that waits for no server waits for nothing but a CPU.
+            // A call without a server waits for a CPU only.
             $this->fromNs = Client::WIRES === ['none'] ? $this->countedFromNs() : $this->now;
             $this->beginCounting();
             return true;
@@ -121,7 +121,7 @@ trait SlicedLane
                 if ($request['type'] === 'end_slices') {
                     return false;
                 }
-                $slice = $request['type'] === 'slice' ? $request : null; // a stop that comes late is for no slice
+                $slice = $request['type'] === 'slice' ? $request : null; // a late stop is for no slice
             }
         } while (!isset($slice));
         $this->slice = $slice;
@@ -145,7 +145,7 @@ trait SlicedLane
         return true;
     }
 
-    /** A caller that is not there until the middle has nothing in the first half. */
+    /** A caller without a CPU until the middle has nothing in the first half. */
     private function beginCounting(): void
     {
         $halves = !$this->tape->openLoop && $this->now < $this->middleNs();
@@ -172,7 +172,7 @@ trait SlicedLane
         return $this->slice['start_ns'] + $this->slice['lead_in_ns'];
     }
 
-    /** How long the counted part is: not less than to the slice's end, so that the time without a CPU belongs to it. */
+    /** The length of the counted part: at least to the slice's end, to include time without a CPU. */
     private function countedNs(int $endedNs): int
     {
         $allLeadIn = $this->slice['lead_in_ns'] >= $this->slice['length_ns'];
@@ -200,7 +200,7 @@ trait SlicedLane
         }
         $part = $this->tape->openLoop ? max(0, $this->lastNs - $this->countedFromNs())
             : $this->countedNs($counted ? $record->endedNs : $this->fromNs);
-        $this->tapeNs = max($this->slice['start_ns'], $this->lastNs); // it may be stopped before it begins
+        $this->tapeNs = max($this->slice['start_ns'], $this->lastNs); // a stop may come before the begin
         $usage = getrusage();
         foreach (['utime', 'stime'] as $i => $which) {
             $this->cpuNs[$i] += self::cpu($usage, $which) - self::cpu($this->usage, $which);
@@ -212,10 +212,10 @@ trait SlicedLane
     }
 }
 
-/** The lanes' slices, seen from the parent. */
+/** The parent's view of the lanes' slices. */
 trait SlicedPlayer
 {
-    /** How long all slices were, from `begin_slices` to `end_slices`; null without. */
+    /** The length of all slices, from `begin_slices` to `end_slices`; null without slices. */
     private ?int $slicesNs = null;
 
     public function hasSlices(): bool

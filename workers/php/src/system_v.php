@@ -1,13 +1,13 @@
 <?php
 // Memory and semaphores of the kernel (System V) that outlive a killed owner. Their key has the owner's process
-// id, so that the next worker finds what dead owners left, and nothing else: not what other programs made, and
-// not what a living worker uses.
+// id, so that the next worker finds the leftovers of dead owners, but not the memory of other programs or of a
+// living worker.
 
 declare(strict_types=1);
 
 final class SystemV
 {
-    /** Functions of the C library that a client has to declare for its FFI. */
+    /** Functions of the C library that a client must declare for its FFI. */
     public const FUNCTIONS = 'int shmget(int, size_t, int); int shmctl(int, int, void *); int semctl(int, int, int, ...);';
     private const REMOVE = 0; // IPC_RMID
     private const LAST_PROCESS = 11; // GETPID
@@ -16,21 +16,21 @@ final class SystemV
     private const MARK = 0xC6;
     private const ID_BITS = 22;
 
-    /** The key for what this process makes. */
+    /** The key of this process's memory and semaphores. */
     public static function key(): int
     {
         return self::MARK << self::ID_BITS | getmypid();
     }
 
-    /** Memory under this process's key is freed when no process uses it any more, also if all users are killed. */
+    /** Let the kernel free the memory of this process's key after its last user, even if all are killed. */
     public static function freeWhenUnused(FFI $library): void
     {
         $library->shmctl($library->shmget(self::key(), 0, 0), self::REMOVE, null);
     }
 
     /**
-     * Remove what dead owners left: sets of $count semaphores of which number $users counts the users and one
-     * more, and memory that no process uses. Call it before this process makes its own.
+     * Remove the leftovers of dead owners: memory that no process uses, and sets of $count semaphores whose
+     * number $users is the number of users plus one. Call it before this process creates its own.
      */
     public static function reap(FFI $library, int $count, int $users): void
     {
@@ -47,7 +47,7 @@ final class SystemV
         }
     }
 
-    /** This user's rows of a table of the kernel whose key names an owner that is gone. */
+    /** This user's rows of a kernel's table whose key names a dead owner. */
     private static function left(string $kind): array
     {
         $rows = @file("/proc/sysvipc/$kind", FILE_IGNORE_NEW_LINES) ?: [''];
@@ -65,7 +65,7 @@ final class SystemV
         return $left;
     }
 
-    /** Whether there is such a process; one that ended and was not waited for does not live. */
+    /** Whether a process lives; a zombie does not. */
     private static function lives(int $process): bool
     {
         return preg_match('~^State:\s+[^ZX]~m', (string) @file_get_contents("/proc/$process/status")) === 1;

@@ -3,7 +3,7 @@
 
 declare(strict_types=1);
 
-/** A file that is no tape; the text says which check failed, and where. */
+/** A file that is no tape; the text names the failed check and its place. */
 final class TapeError extends Exception
 {
 }
@@ -18,7 +18,7 @@ final class Tape
     /** The stored value of each counter. */
     private const COUNTER = '1000000000';
     private const WITH_GENERATION = ['set', 'get', 'gets', 'gat', 'mget'];
-    /** By the generation that the record of a read tells: those that it may bring. */
+    /** The generations that a read may bring, by the generation in its record. */
     private const RIGHT = [[0, 1, 2, 3], [1, 2, 3], [2, 1], [3, 1]];
     private const HEADER_BYTES = 184;
     private const RECORD_BYTES = 16;
@@ -31,9 +31,9 @@ final class Tape
     public readonly int $group;
     public readonly bool $openLoop;
     public readonly bool $verified;
-    /** For which the records have generations; 0: they have none. */
+    /** The number of lanes that the generations are for; 0: there are none. */
     public readonly int $lanes;
-    public bool $anyGeneration = false; // whether a read may bring any of them: a write that failed may still come
+    public bool $anyGeneration = false; // whether a read may bring any generation: a failed write may still arrive
     private bool $filled = false;
     /** Whether callers think between operations. */
     public readonly bool $thinks;
@@ -116,7 +116,7 @@ final class Tape
         $holds || throw new TapeError("the tape has $what (at byte $at)");
     }
 
-    /** Where a section begins; `$field` is the place of that number in the header. */
+    /** The begin of a section; `$field` is the place of that number in the header. */
     private function section(int $field, int $width, int $count): int
     {
         $at = unpack('P', $this->data, $field)[1];
@@ -150,7 +150,7 @@ final class Tape
         return substr($this->text, $this->offsets[$k], $this->offsets[$k + 1] - $this->offsets[$k]);
     }
 
-    /** Also learn the kinds on the tape, and whether a batch names a key twice. */
+    /** Also collect the kinds on the tape, and whether a batch names a key twice. */
     private function checkRecords(int $keyCount, int $runCount): void
     {
         $seen = [];
@@ -213,14 +213,14 @@ final class Tape
         return substr($this->pool, $place % ($this->poolBytes - $length + 1), $length);
     }
 
-    /** A phase begins: a prefill that comes once more has failed before, and what it sent may still come. */
+    /** A phase begins: a second prefill means that the first failed, and its writes may still arrive. */
     public function begins(bool $prefill): void
     {
         $this->anyGeneration = $this->anyGeneration || ($prefill && $this->filled);
         $this->filled = $this->filled || $prefill;
     }
 
-    /** Whether a read may bring a value; `$told` is the generation of its record. */
+    /** Whether a read may bring a value; `$told` is the generation in its record. */
     public function allows(int $key, string $value, int $told): bool
     {
         foreach ($this->lanes ? self::RIGHT[$this->anyGeneration ? 0 : $told] : [0] as $generation) {
@@ -271,7 +271,7 @@ final class Tape
         return max(0, intdiv($this->prefillCount - $lane + $lanes - 1, $lanes));
     }
 
-    /** About how much memory a lane's operations take if all are held. */
+    /** The memory of all of a lane's operations, roughly. */
     public function heldBytes(int $lane, int $lanes): int
     {
         $seen = [];

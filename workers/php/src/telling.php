@@ -1,12 +1,12 @@
 <?php
-// How a lane tells its parent that it lives, in a window and while it sums up.
+// A lane's signs of life to its parent, in a window and while it sums up.
 
 declare(strict_types=1);
 
 trait Telling
 {
     /**
-     * The same operations. Of a million, the sums take seconds on a busy machine: the parent hears that this lane lives.
+     * The same operations. The sums of a million take seconds on a busy machine, so this sends signs of life.
      *
      * @param iterable<Operation> $operations
      * @return Generator<Operation>

@@ -1,6 +1,6 @@
 <?php
-// A window as it went: a thousand slices, what ended in each; a hundred of them are a section. Where a
-// slice has ended the lane tells what it has done by then, so an operation costs a comparison.
+// The timeline of a window: the operations that ended in each of a thousand slices; a hundred are a section. Where a
+// slice has ended the lane notes its operations by then, so an operation costs a comparison.
 
 declare(strict_types=1);
 
@@ -16,7 +16,7 @@ final class Timeline
 
     /** 0: the window ends by a number of operations and has no slices. */
     public readonly int $sliceNs;
-    /** When the slice that is going on ends. */
+    /** The end of the current slice. */
     public int $endNs = PHP_INT_MAX;
     public int $section = 0;
     private int $startNs = 0;
@@ -49,7 +49,7 @@ final class Timeline
         [$this->done, $this->tookNs] = [$done, $tookNs];
     }
 
-    /** Go on to the slice that an instant is in. */
+    /** Go on to the slice of an instant. */
     public function advance(int $now): void
     {
         $this->at = min(intdiv($now - $this->startNs, $this->sliceNs), self::MOST_SLICES - 1);

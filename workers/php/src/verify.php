@@ -1,7 +1,7 @@
 <?php
 // The result of a library's answer, as one number.
 //
-// Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
+// 0 or more: the operation is done; the low 16 bits are the keys found, the next one says that the
 // server refused to store, the bits above are the value bytes read or written. Negative: it failed.
 
 declare(strict_types=1);
@@ -27,13 +27,13 @@ final class Verify
     {
     }
 
-    /** Of an operation that did what it was meant to. */
+    /** The result of a right operation. */
     public static function done(Operation $op): int
     {
         return $op->size << SIZE_BIT | (in_array($op->kind, LOOKS_UP, true) ? count($op->keys) : 0);
     }
 
-    /** A value that was read, at whatever length it was written. */
+    /** A value that was read, at any length that a write has. */
     public function found(string $value, Operation $op): int
     {
         return $this->right($op->numbers[0], $value, $op->generation) ? strlen($value) << SIZE_BIT | 1 : WRONG;

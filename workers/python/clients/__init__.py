@@ -1,1 +1,1 @@
-"""One file for each library. README.md says what it has to hold."""
+"""One file for each library. README.md says what it must contain."""

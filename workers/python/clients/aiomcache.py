@@ -1,7 +1,7 @@
 """aiomcache: one `Client` with a pool for all tasks. It has no time-out and no noreply.
 
-A call that lasts too long is ended by closing the pool's connections, since a task that is merely
-cancelled would give a connection back with its reply still to come.
+To end a call that lasts too long, this file closes the pool's connections: a task that is only
+cancelled would return a connection to the pool whose reply is still outstanding.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Session(BaseSession):
         self._pool._create_new_conn = self._connected
 
     async def _connected(self):
-        """Have the end of a connection raise: the library would read on for ever, never waiting."""
+        """Make the end of a connection raise: the library would read on for ever, without waits."""
         connection = await self._connect()
         if connection is not None:
             lost = ConnectionResetError("the server closed the connection")
@@ -81,7 +81,7 @@ class Session(BaseSession):
         await asyncio.wait_for(self.client.version(), self._setup.timeout_s)
 
     async def swap(self, key, value, exptime_s):
-        """Change a value as a program does: what it read, and whether its own was stored."""
+        """Change a value as programs do: the value that it read, and whether it stored its own."""
         read, token = await self.client.gets(key)
         return read, read is not None and await self.client.cas(key, value, token, exptime_s)
 
@@ -89,7 +89,7 @@ class Session(BaseSession):
         if isinstance(error, aiomcache.ValidationException):
             return CLIENT
         if "NOT_FOUND" in str(error):
-            return 0  # of a counter: an answer, by way of an exception
+            return 0  # for a counter: this exception is an answer
         return network_fault(error) or reply_fault(str(error))
 
     def expire(self):
@@ -100,7 +100,7 @@ class Session(BaseSession):
         return bool(self._pool._in_use)
 
     async def barrier(self):
-        return 0  # there is nothing without a reply
+        return 0  # no operation lacks a reply
 
     async def close(self):
         await self.client.close()

@@ -1,8 +1,8 @@
 """bmemcached (python-binary-memcached): the binary protocol; one client for each thread.
 
-It tells neither a failure nor, of `delete`, a miss: this file looks at the status of each reply.
-It has no way to set TCP_NODELAY, and no time-out on a Unix socket. As it comes it compresses
-values of more than 128 bytes; `raw_data` sends them as they are, with flags 0.
+It reports no failures, and no misses of `delete`: this file looks at the status of each reply. It
+cannot set TCP_NODELAY, and has no time-out on a Unix socket. By default it compresses values of
+more than 128 bytes; `raw_data` sends them as they are, with flags 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WIRES = ("binary",)
 FEATURES = ("threads", "open_loop", "cluster", "tls", "login_sasl")
 OPTIONS = {"hashing": ("default",)}
 UNREACHABLE = (OSError, AuthenticationNotSupported, InvalidCredentials)
-# A counter that is not there is not made, but this expiry time says so.
+# With this expiry time, the server does not create a missing counter.
 _MAKE_NONE = 0xFFFFFFFF
 
 CALLS = {
@@ -63,7 +63,7 @@ _HAS_RAW_DATA = "raw_data" in inspect.signature(Protocol).parameters
 
 
 class Session(BaseSession):
-    """The client of one thread, and what its last answer really was."""
+    """The client of one thread, and the status of its last reply."""
 
     def __init__(self, setup):
         options = {"socket_timeout": setup.timeout_s} if setup.common else {}
@@ -87,9 +87,9 @@ class Session(BaseSession):
                 raise self._lost or ConnectionError("no answer")
 
     def _watch(self, server):
-        """Remember the status of each reply, and what a connection was given up for.
+        """Remember the status of each reply, and why the library gave up a connection.
 
-        The one addition to the library's own path; it costs some 0.1 µs for each reply.
+        This is the only addition to the library's own path; it costs some 0.1 µs for each reply.
         """
         receive, give_up = server._get_response, server._connection_error
 
@@ -105,7 +105,7 @@ class Session(BaseSession):
         server._get_response, server._connection_error = response, note
 
     def _sure(self, code, answers=NOTHING):
-        """The result of a call: a code, or if there is none the meaning of its reply's status."""
+        """The result of a call: a code, or else the meaning of its reply's status."""
         lost, self._lost = self._lost, None
         if code is not None:
             return code
@@ -138,7 +138,7 @@ class Session(BaseSession):
         return self._sure(None if self._lost else op.ok_code * (self._status != _GONE))
 
     def swap(self, key, value, exptime_s):
-        """Change a value as a program does: what it read, and whether its own was stored."""
+        """Change a value as programs do: the value that it read, and whether it stored its own."""
         read, token = self.client.gets(key)
         return read, read is not None and self.client.cas(key, value, token, exptime_s)
 
@@ -161,7 +161,7 @@ class Session(BaseSession):
                 else network_fault(error) or PROTOCOL
             )
         if error.code == _GONE:
-            return 0  # of a counter: an answer, by way of an exception
+            return 0  # for a counter: this exception is an answer
         if error.code in _REFUSED:
             return SERVER
         return CLIENT if error.code in _WRONG_REQUEST else PROTOCOL

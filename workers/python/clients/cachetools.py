@@ -1,7 +1,7 @@
-"""cachetools: an `LRUCache` in the process, one for all threads behind a lock, as its docs have it.
+"""cachetools: an `LRUCache` in the process, one for all threads behind a lock, as in its docs.
 
-It has no time of expiry: a tape that asks for one is refused. What it keeps is what the program
-keeps too, so nothing is copied.
+It has no expiry times, and refuses a tape with one. It keeps references to the program's values, so
+it copies nothing.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ API = "async"
 KEYS = bytes
 WIRES = ("text",)
 FEATURES = ("open_loop", "pipeline", "unix", "cluster", "tls", "login_text")
-# Autobatching is off unless asked for, as the library has it: gets of one moment go out as one.
+# Autobatching, which sends gets of one moment as one get, is off by default, as in the library.
 OPTIONS = {"autobatching": ON_OFF, "hashing": ("default",)}
 UNREACHABLE = (OSError, asyncio.TimeoutError, emcache.CommandError)
 _LOOK_S = 0.005
@@ -114,7 +114,7 @@ class Session(BaseSession):
             await asyncio.sleep(_LOOK_S)
 
     async def swap(self, key, value, exptime_s):
-        """Change a value as a program does: what it read, and whether its own was stored."""
+        """Change a value as programs do: the value that it read, and whether it stored its own."""
         item = await self.client.gets(key, return_flags=True)
         if item is None:
             return None, None
@@ -130,7 +130,7 @@ class Session(BaseSession):
 
     def failure(self, error, op):
         if isinstance(error, emcache.NotFoundCommandError):
-            return 0  # an answer, by way of an exception
+            return 0  # this exception is an answer
         if isinstance(error, emcache.NotStoredStorageCommandError):
             return op.ok_code | 1
         if isinstance(error, emcache.ClusterNoAvailableNodes):
@@ -159,7 +159,7 @@ class Session(BaseSession):
 
 
 def write(function, op, noreply=False):
-    """A write; that something was not stored is an exception."""
+    """A write, which raises if the value was not stored."""
     return partial(function, exptime=op.exptime_s, noreply=noreply), (op.key, op.value), sent
 
 

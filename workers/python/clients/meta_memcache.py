@@ -1,8 +1,8 @@
 """meta-memcache: the meta protocol; one `CacheClient` with a pool of one connection per thread.
 
-A value longer than its read buffer (4096 bytes, as it comes) stalls it for 0.2 s for every 8 KiB,
-so `common` sets one of 64 KiB. It has no command that is always answered but says nothing about
-keys: `barrier` changes a counter that no tape has. It counts on counters that were stored as text.
+A value longer than its read buffer (by default 4096 bytes) stalls it for 0.2 s for every 8 KiB, so
+`common` sets one of 64 KiB. It has no command with a sure reply and without a key: `barrier`
+changes a counter that no tape has. It can step only counters that were stored as text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _READ_BUFFER_BYTES = 1 << 16
 _NOBODY = b"cachemark:nobody"
 _ADD, _REPLACE = (None, None, SetMode.ADD), (None, None, SetMode.REPLACE)
 
-# After the expiry time of a write: whether it goes without a reply.
+# After a write's expiry time comes its argument `no_reply`.
 CALLS = {
     "get": lambda s, op: (s.client.get, (op.key,), found),
     "gets": lambda s, op: (s.client.get_cas, (op.key,), found_with_cas),
@@ -113,11 +113,11 @@ class Session(BaseSession):
         return CacheClient(router=DefaultRouter(pools, DefaultExecutor(serializer)))
 
     def natural(self, value):
-        """A value as a user of the library would store it."""
+        """A value in the form that a user of the library stores."""
         return value.decode() if value is COUNTER and not self._common else value
 
     def swap(self, key, value, exptime_s):
-        """Change a value as a program does: what it read, and whether its own was stored."""
+        """Change a value as programs do: the value that it read, and whether it stored its own."""
         read, token = self.client.get_cas(key)
         return read, read is not None and self.client.set(key, value, exptime_s, False, token)
 
@@ -125,7 +125,7 @@ class Session(BaseSession):
         if not isinstance(error, MemcacheServerError):
             return CLIENT if isinstance(error, (TypeError, ValueError)) else PROTOCOL
         cause = error.__cause__ or ConnectionError()
-        # It does not say what a reply was that it does not know, such as SERVER_ERROR.
+        # It does not report the text of an unknown reply, such as SERVER_ERROR.
         return PROTOCOL if "Unknown response" in str(cause) else network_fault(cause) or PROTOCOL
 
     def barrier(self):

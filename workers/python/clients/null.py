@@ -1,6 +1,6 @@
-"""null: no library at all. What is measured with it is the loop's own cost.
+"""null: no library. It measures the loop's own cost.
 
-It remembers nothing: what the prefill stores is there, and nothing else.
+It stores nothing: the keys of the prefill are always there, and no others.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CALLS = {
 
 
 class Session(BaseSession):
-    """Answers each read with what it has to bring, and does nothing else."""
+    """Answers each read with the right value."""
 
     def __init__(self, setup):
         pass

@@ -1,16 +1,17 @@
 """pylibmc: libmemcached behind one `Client` for each thread, as a client must not be shared.
 
-To libmemcached a `get` that fails is a miss, whether the server died, was silent or refused it;
-only the next call to that server raises ServerDown. Here a miss stands once the call after it has
-not said so; with several servers that call may go to another one, and such a miss stays. So does a
-get that is answered ERROR or CLIENT_ERROR, which leaves no trace at all.
+libmemcached reports a failed `get` as a miss, whether the server died, was silent or refused it;
+only the next call to that server raises ServerDown. So this file counts a miss only after the next
+call has not raised. With several servers that call may go to another server, and a failure then
+counts as a miss. A get with the answer ERROR or CLIENT_ERROR also counts as a miss: it leaves no
+trace.
 
 It has no logins here: its wheel brings a SASL library without mechanisms.
 
-Over the binary protocol its `touch` of a key that is there waits for a second reply until its
-time-out, and then is true: refused. Without a reply it can only set, and by a setting of the whole
-client: a tape that has writes with and without a reply is refused. `cas` is a setting too: with it
-each get goes out as `gets`.
+On the binary wire a `touch` of an existing key waits for a second reply until the time-out, and
+then returns true: this file refuses it. Without a reply the library can only set, by a setting of
+the whole client: this file refuses a tape with both kinds of writes. `cas` is also such a setting:
+with it each get is sent as `gets`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ WIRES = ("text", "binary")
 FEATURES = ("threads", "open_loop", "in_order", "unix", "cluster")
 OPTIONS = {"nodelay": ON_OFF, "hashing": ("default", "ketama")}
 UNREACHABLE = (OSError, pylibmc.Error)
-# Longer than a lane is idle, so that the call after a failure meets a server that is down.
+# Longer than any pause of a lane, so that the call after a failure still finds the server down.
 _DOWN_S = 2
 _NO_CONNECTION = (
     pylibmc.ConnectionError,
@@ -80,7 +81,7 @@ def refuse(setup):
     if mixed and setup.kinds & {"set_noreply", "mset_noreply"}:
         return f"no writes without a reply beside {', '.join(mixed)}"
     if len(setup.servers) > 1 and "mget" in setup.kinds:
-        return "no multi-key get over several servers: it skips one that is lost, and says nothing"
+        return "no multi-key get over several servers: it skips a lost server without an error"
     if setup.wire == "binary" and "touch" in setup.kinds:
         return "no binary touch: it waits for a second reply until its time-out"
     return ""
@@ -120,11 +121,11 @@ class Session(BaseSession):
             self._ask()
 
     def _ask(self):
-        """Make an answered command on each connection. It has no `version`."""
+        """Send a command with a reply on each connection. The library has no `version`."""
         if self._proxied:
             self.client.touch("cachemark", 0)
         else:
-            self.client.get_stats()  # no get and no set
+            self.client.get_stats()  # neither a get nor a set
 
     def begin(self, quiet):
         self._missed_at = -1
@@ -149,7 +150,7 @@ class Session(BaseSession):
         return code
 
     def swap(self, key, value, exptime_s):
-        """Change a value as a program does: what it read, and whether its own was stored."""
+        """Change a value as programs do: the value that it read, and whether it stored its own."""
         read, token = self.client.gets(key)
         try:
             return read, read is not None and self.client.cas(key, value, token, exptime_s)
@@ -158,7 +159,7 @@ class Session(BaseSession):
 
     def failure(self, error, op):
         if isinstance(error, pylibmc.NotFound):
-            return op.ok_code | 1 if op.kind == "replace" else 0  # an answer, by an exception
+            return op.ok_code | 1 if op.kind == "replace" else 0  # this exception is an answer
         if isinstance(error, pylibmc.ServerDown):
             self._unmiss()
             return CONNECTION
@@ -171,7 +172,7 @@ class Session(BaseSession):
         return TIMEOUT if _TIMED_OUT in str(error) else PROTOCOL
 
     def _unmiss(self):
-        """The last call was no miss: its connection was lost in it."""
+        """Correct the last call: it was no miss, but lost its connection."""
         codes = self.record.codes
         if self._missed_at == len(codes) - 1 and codes and codes[-1] >= 0:
             codes[-1] = CONNECTION

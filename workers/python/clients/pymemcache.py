@@ -1,8 +1,8 @@
 """pymemcache: one `Client` for each thread, as a `Client` must not be shared.
 
-Several servers are a `HashClient` for each thread. As it comes it answers a call to a server that
-has just failed with None, which is also a miss: that profile is refused. `PooledClient` is left
-out: a caller that finds all its connections in use gets an exception and does not wait.
+For several servers, each thread has a `HashClient`. By default it returns None for a call to a
+server that has just failed, as for a miss: this file refuses that profile. It leaves out
+`PooledClient`: a caller that finds all connections in use gets an exception and does not wait.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ WIRES = ("text",)
 FEATURES = ("threads", "open_loop", "in_order", "unix", "cluster", "tls", "trailing_space")
 OPTIONS = {"nodelay": ON_OFF, "hashing": ("default",), "trailing_space": ("yes",)}
 UNREACHABLE = OSError
-# Its documents (Best Practices) recommend these; they name no time.
+# Its documents (Best Practices) recommend these settings, without a value for the time-outs.
 TUNED = {"connect_timeout": 0.5, "timeout": 0.5, "no_delay": True, "ignore_exc": True}
 
-# The last argument of a write is `noreply`, on unless it is said.
+# The last argument of a write is `noreply`, on by default.
 CALLS = {
     "get": lambda s, op: (s.client.get, (op.key,), found),
     "gets": lambda s, op: (s.client.gets, (op.key,), found_with_cas),
@@ -80,7 +80,7 @@ def refuse(setup):
     if len(setup.servers) == 1:
         return ""
     if not setup.common:
-        return "HashClient as it comes answers a failure like a miss"
+        return "HashClient with its defaults answers a failure like a miss"
     return "no version of several servers" if "version" in setup.kinds else ""
 
 
@@ -100,7 +100,7 @@ class Session(BaseSession):
     def __init__(self, setup):
         options = {"default_noreply": False}
         if setup.common:
-            # The time-out is the library's: it counts for each read of the socket, not for all.
+            # The library's time-out holds for each read of the socket, not for the whole call.
             options.update(connect_timeout=setup.timeout_s, timeout=setup.timeout_s)
             options["deserializer"] = lambda _key, value, flags: plain(value, flags)
         by_path = any(server.path for server in setup.servers)
@@ -115,18 +115,18 @@ class Session(BaseSession):
             self.client = made(addresses[0], **options)
             self._members = [self.client]
         else:
-            # A server that failed is tried again at the next call, and keeps its keys.
+            # Try a failed server again at the next call; it keeps its keys.
             self.client = HashClient(addresses, retry_attempts=1 << 60, retry_timeout=-1, **options)
             self._members = list(self.client.clients.values())
         self.barrier()
 
     def swap(self, key, value, exptime_s):
-        """Change a value as a program does: what it read, and whether its own was stored."""
+        """Change a value as programs do: the value that it read, and whether it stored its own."""
         read, token = self.client.gets(key)
         return read, token is not None and self.client.cas(key, value, token, exptime_s, False)
 
     def failure(self, error, op):
-        if isinstance(error, MemcacheUnexpectedCloseError):  # to the library a server's error
+        if isinstance(error, MemcacheUnexpectedCloseError):  # the library makes it a server's error
             return CONNECTION
         if isinstance(error, MemcacheServerError):
             return SERVER

@@ -1,9 +1,8 @@
-"""python-memcached: one `Client` for each thread. It tells no failure from a miss; this file does.
+"""python-memcached: one `Client` for each thread. Only this file distinguishes failures and misses.
 
-It has no way to set TCP_NODELAY. After a failure it takes a server for dead for 30 s, during which
-its calls return at once with nothing, or go to another server; `dead_retry=0` makes it connect
-again at the next call. It tries a call again itself if the server had closed the connection; that
-cannot be switched off.
+It cannot set TCP_NODELAY. After a failure it considers a server dead for 30 s, during which its
+calls return nothing at once, or go to another server; `dead_retry=0` makes it connect again at the
+next call. It repeats a call if the server had closed the connection; this cannot be switched off.
 """
 
 from __future__ import annotations
@@ -61,9 +60,9 @@ CALLS = {
 
 
 class SpacedClient(memcache.Client):
-    """Ends a command with a space, but for one with `noreply`: some servers want it so.
+    """Ends a command with a space, except with `noreply`, as some servers need it.
 
-    The library has the space in all stores, with `noreply` too, and in no other command.
+    The library puts the space into all stores, even with `noreply`, and into no other command.
     """
 
     def _encode_cmd(self, cmd, key, headers, noreply, *data):
@@ -72,11 +71,11 @@ class SpacedClient(memcache.Client):
 
 
 class Session(BaseSession):
-    """The client of one thread, and what its last answer really was."""
+    """The client of one thread, and the last line that it read."""
 
     def __init__(self, setup):
         options = {"socket_timeout": setup.timeout_s, "dead_retry": 0} if setup.common else {}
-        # It keeps the tokens of `gets` itself, by an option; without one its `cas` is a `set`.
+        # By an option, it keeps the tokens of `gets` itself; without a token its `cas` is a `set`.
         options["cache_cas"] = "cas" in setup.kinds
         made = SpacedClient if "trailing_space" in setup.options else memcache.Client
         self.client = made([address(server) for server in setup.servers], **options)
@@ -87,9 +86,9 @@ class Session(BaseSession):
                 raise ConnectionError(self._lost)
 
     def _watch(self, server):
-        """Remember each line that is read, and why a connection was given up.
+        """Remember each line that it reads, and why it gave up a connection.
 
-        The one addition to the library's own path: it costs some 0.1 µs for each line, without it
+        This is the only addition to the library's own path, some 0.1 µs for each line. Without it,
         a reply such as SERVER_ERROR would look like a miss.
         """
         read, mark_dead = server.readline, server.mark_dead
@@ -105,7 +104,7 @@ class Session(BaseSession):
         server.readline, server.mark_dead = readline, note
 
     def _sure(self, code, answers=()):
-        """The result of a call: a code, or if there is none the meaning of the last line read."""
+        """The result of a call: a code, or else the meaning of the last line read."""
         line, lost = self._line, self._lost
         self._line, self._lost = b"", None
         if code is not None:
@@ -118,7 +117,7 @@ class Session(BaseSession):
         if line:
             return reply_fault(line.decode("latin-1"))
         dead = any(server.socket is None for server in self.client.servers)
-        return CONNECTION if dead else CLIENT  # it was not even sent
+        return CONNECTION if dead else CLIENT  # the library did not send it
 
     def found(self, value, op):
         return self._sure(None if value is None else found(value, op), {b"END": 0})
@@ -141,7 +140,7 @@ class Session(BaseSession):
         return self._sure(op.ok_code if result else None, {b"NOT_FOUND": 0})
 
     def swap(self, key, value, exptime_s):
-        """Change a value as a program does: what it read, and whether its own was stored."""
+        """Change a value as programs do: the value that it read, and whether it stored its own."""
         read = self.client.gets(key)
         return read, read is not None and self.client.cas(key, value, exptime_s)
 
@@ -167,12 +166,12 @@ class Session(BaseSession):
         self._sure(0)
         if isinstance(error, (memcache.Client.MemcachedKeyError, TypeError)):
             return CLIENT
-        if isinstance(error, ValueError) and line:  # it took an error for a number
+        if isinstance(error, ValueError) and line:  # it read an error line as a number
             return reply_fault(line.decode("latin-1"))
         return network_fault(error) or PROTOCOL
 
     def barrier(self):
-        # It has no `version`; `stats` is no get and no set either.
+        # It has no `version`; `stats` is neither a get nor a set.
         answers = self.client.get_stats()
         if len(answers) < len(self.client.servers):
             raise ConnectionError(self._lost)
@@ -183,7 +182,7 @@ class Session(BaseSession):
 
 
 def address(server):
-    """A server as the library writes it."""
+    """A server in the form that the library takes."""
     if server.path:
         return f"unix:{server.path}"
     if ":" in server.host:

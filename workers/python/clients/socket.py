@@ -1,6 +1,6 @@
 """socket: no library. The bytes of a request are made before the window; one `sendall` sends them.
 
-So it shows what the interpreter and the operating system cost, and with that what a library adds.
+So it shows the cost of the interpreter and the operating system, and hence a library's own cost.
 An operation without a reply is the `sendall` alone.
 """
 
@@ -144,7 +144,7 @@ class Session(BaseSession):
         return self._one_of(_STORES)
 
     def store_many(self, request, count):
-        """The replies of keys that were not stored."""
+        """The replies for keys that were not stored."""
         self.sock.sendall(request)
         return [answer for answer in (self._one_of(_STORES) for _ in range(count)) if not answer]
 
@@ -195,17 +195,17 @@ class Session(BaseSession):
 
     def failure(self, error, op):
         self._connect_again()
-        if isinstance(error, BlockingIOError):  # what the kernel's time-outs end in
+        if isinstance(error, BlockingIOError):  # a time-out of the kernel
             return TIMEOUT
         if isinstance(error, UnexpectedReply):
             return reply_fault(error.args[0].decode("latin-1"))
         return network_fault(error) or PROTOCOL
 
     def _connect_again(self):
-        """So that the rest of a reply never answers the next request.
+        """Reconnect, so that the rest of a reply never answers the next request.
 
-        Calls that are ready hold the socket, so the new connection takes its file descriptor.
-        Where there is none, the next call fails, and this is tried again.
+        Prepared calls hold the socket, so the new connection takes over its file descriptor. If
+        this fails, the next call fails, and then this is tried again.
         """
         self._received.clear()
         with suppress(OSError):
@@ -222,6 +222,6 @@ class Session(BaseSession):
 
 
 def _timeval(seconds):
-    """A time as the kernel takes it."""
+    """A time in the kernel's form."""
     whole = int(seconds)
     return struct.pack("ll", whole, int((seconds - whole) * 1e6))

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# dalli-meta: dalli through the meta protocol, which it reads right from version 4.0 on.
+# dalli-meta: dalli with the meta protocol, which it reads correctly from version 4.0 on.
 require_relative 'dalli'
 
 class Client

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# dalli: the Ruby client of today. Version 3 speaks binary, 4 binary or meta, 5 meta. A read of one
-# key that fails raises, but before 5.0 a read of many drops what failed, and the library's log tells
-# of it. `set_multi`, from 4.0 on, does not send_answer what a server has refused.
+# dalli: the current Ruby client. Version 3 speaks binary, 4 binary or meta, 5 meta. A failed read of
+# one key raises, but before 5.0 a read of many drops failed keys, and only the library's log has the
+# failure. `set_multi`, from 4.0 on, does not report a server's refusals.
 require_relative '../lib/dalli_gem'
 
 class Client < BaseClient
@@ -10,7 +10,7 @@ class Client < BaseClient
   FEATURES = %w[unix shared cluster tls login_sasl].freeze
   OPTIONS = { 'hashing' => 'default', **DalliGem::TLS, **DalliGem::LOGIN, **VALUES }.freeze
   RAW = { raw: true }.freeze
-  # A binary refusal of `replace` brings 0, and so does each answer of meta.
+  # A binary refusal of `replace` returns 0, as does each answer of meta.
   STORED = { 'binary' => 1.., 'meta' => Integer }.freeze
 
   class << self
@@ -71,7 +71,7 @@ class Client < BaseClient
     calls(op, @handle.method(:version), [], VERIFIED, verify)
   end
 
-  # The value is verified between the two round trips, where a program uses it.
+  # The value is verified between the two round trips, at the place where a program uses it.
   def cas(op)
     right = nil
     swap = lambda do
@@ -88,7 +88,7 @@ class Client < BaseClient
 
   private
 
-  # Counters are numbers to the server, whatever the library does to other values.
+  # Counters must be numbers to the server, even if the library changes other values.
   def written(op) = [op.key, op.value, op.exptime_s, @tape.counter?(op) ? RAW : @options]
 
   def read(value, op) = value.nil? ? unless_failed(0) : Verify.found(@tape, op, value)
@@ -102,7 +102,7 @@ class Client < BaseClient
 
   def missed(_answer, _op) = unless_failed(0)
 
-  # nil: there was no such key; false: another one has written it meanwhile; 0: it was deleted meanwhile.
+  # nil: there was no such key; false: another caller has written it meanwhile; 0: it was deleted meanwhile.
   def swapped(answer, op, was_read)
     refused = was_read ? Verify.done(op) | Verify::REFUSED : 0
     return unless_failed(refused) if answer.nil?

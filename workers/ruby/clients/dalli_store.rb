@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# dalli_store: the Rails store of dalli until 2.7, gone since 3.0. It passes options in a way that
-# ActiveSupport 6 takes from Ruby 2 only, so here it is dalli 2.7.10 with ActiveSupport 5.2. It answers
-# failures as misses; in the profile `common` it raises.
+# dalli_store: the Rails store of dalli until 2.7; 3.0 removed it. ActiveSupport 6 accepts its options
+# in Ruby 2 only, so here it is dalli 2.7.10 with ActiveSupport 5.2. It answers failures as misses; in
+# the profile `common` it raises.
 #
-# Debian does not carry the pair. It was run from its repositories, with ActiveSupport 5.2.8.1.
+# Debian does not have the two. cachemark was tried with their repositories, and ActiveSupport 5.2.8.1.
 require_relative '../lib/dalli_gem'
 require_relative '../lib/rails_store'
 
@@ -49,7 +49,7 @@ class Client < RailsStore
 
   def writing(op) = @setup.common? ? { **super, **RAW } : super
 
-  # It would create a counter that is not there.
+  # It would create a missing counter.
   def stepping = [{ initial: nil }]
 
   def said(text) = DalliGem.said(text)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # mem_cache_store: ActiveSupport's MemCacheStore, which drives dalli. It answers failures as misses and
-# as refusals; its log and dalli's send_answer of them. `raw: true` stores the bytes themselves; without it
-# (profile=defaults) they travel inside an entry of its own.
+# as refusals; only its log and dalli's have them. `raw: true` stores the bytes themselves; without it
+# (profile=defaults) the store wraps them in its own entries.
 require_relative '../lib/dalli_gem'
 require_relative '../lib/rails_store'
 

@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-# memcache-client: Ruby's first client, in pure Ruby, text protocol; superseded by dalli. It tries an
-# operation again once after a failure, by itself and always, and leaves a server that did not answer
-# alone for 30 s. Of a server's refusal it hands on the words without their kind, so most count as
-# `server`. Its `gets` is not public.
+# memcache-client: Ruby's first client, in pure Ruby, text protocol; dalli superseded it. It always
+# repeats an operation once after a failure, and leaves a silent server alone for 30 s. It reports a
+# server's refusal without its kind, so most refusals count as `server`. Its `gets` is not public.
 #
-# Debian does not carry it. It was run from its repository, version 1.8.5.
+# Debian does not have it. cachemark was tried with its repository, version 1.8.5.
 class Client < BaseClient
   LIBRARY = 'memcache-client'
   WIRES = %w[text].freeze
@@ -55,7 +54,7 @@ class Client < BaseClient
 
   def decr(op) = calls(op, @handle.method(:decr), [op.key, op.amount], Integer, ->(*) { 0 })
 
-  # The value is verified between the two round trips, where a program uses it.
+  # The value is verified between the two round trips, at the place where a program uses it.
   def cas(op)
     right = true
     swap = lambda do
@@ -81,19 +80,19 @@ class Client < BaseClient
 
   private
 
-  # Counters are numbers to the server, whatever the library does to other values.
+  # Counters must be numbers to the server, even if the library changes other values.
   def written(op) = [op.key, op.value, op.exptime_s, @raw || @tape.counter?(op)]
 
   def read(value, op) = value.nil? ? 0 : Verify.found(@tape, op, value)
 
-  # A server that cannot be asked is left out of the answer.
+  # The answer leaves out unreachable servers.
   def read_many(values, op)
     return Verify::CONNECTION if values.size < op.keys.size && LibraryLog.since(@began_ns)
 
     Verify.found_many(@tape, op, values)
   end
 
-  # A reply that is no refusal that the protocol knows: nil where the connection was lost.
+  # A reply that is no refusal of the protocol; nil if the connection was lost.
   def answered(answer) = answer.nil? ? Verify::CONNECTION : Verify::PROTOCOL
 
   def refused(answer, op)
@@ -102,7 +101,7 @@ class Client < BaseClient
 
   def missed(answer, _op) = answer == "NOT_FOUND\r\n" ? 0 : answered(answer)
 
-  # The gem answers nil where there was no such key, before it has sent anything.
+  # The gem answers nil for a missing key, before it has sent anything.
   def swapped(answer, op)
     case answer
     when nil then 0

@@ -2,10 +2,10 @@
 
 # memcached: the gem on libmemcached 0.32, compiled when it is installed; last released in 2014. It is
 # not safe for several threads, and a call holds the interpreter's lock while it waits. A miss and a
-# refusal are exceptions, whose cost is the library's. Its `cas` needs an option that changes every
-# read, and so is left out.
+# refusal are exceptions, and their cost is a cost of the library. This file leaves out `cas`, which
+# needs an option that changes every read.
 #
-# Debian does not carry it. It was run from its repository, version 1.8.0.
+# Debian does not have it. cachemark was tried with its repository, version 1.8.0.
 require_relative '../lib/memcached_gem'
 
 class Client < BaseClient
@@ -21,7 +21,7 @@ class Client < BaseClient
 
     def refusal(tape, _setup) = refusal_of_repeats(tape)
 
-    # Its distribution is ketama's as it comes; what it calls ketama is the one with md5.
+    # Its default distribution is ketama's; its option named ketama is the one with md5.
     def open(setup)
       hashing = setup.options['hashing'] == 'ketama' ? { hash: :md5, distribution: :consistent_ketama } : {}
       wire = setup.wire == 'binary' ? { binary_protocol: true } : {}
@@ -35,7 +35,7 @@ class Client < BaseClient
 
   def initialize(handle, setup, tape)
     super
-    # The last argument of a read and of a write: whether the library converts values, as it comes.
+    # The last argument of reads and writes: whether the library converts values (the default).
     @plain = setup.common? ? [false] : []
   end
 
@@ -46,7 +46,7 @@ class Client < BaseClient
     calls(op, @handle.method(:get), [op.keys, *@plain], op.keys.zip(op.values).to_h, verify)
   end
 
-  # It answers nil, and raises otherwise.
+  # It answers nil, and raises on a failure.
   def set(op) = calls(op, @handle.method(:set), written(op), nil, ->(*) { Verify::PROTOCOL })
 
   def add(op) = calls(op, @handle.method(:add), written(op), nil, ->(*) { Verify::PROTOCOL })
@@ -63,7 +63,7 @@ class Client < BaseClient
 
   private
 
-  # Counters are numbers to the server, whatever the library does to other values.
+  # Counters must be numbers to the server, even if the library changes other values.
   def written(op) = [op.key, op.value, op.exptime_s, *(@tape.counter?(op) ? [false] : @plain)]
 
   def read(value, op) = value.nil? ? Verify::PROTOCOL : Verify.found(@tape, op, value)

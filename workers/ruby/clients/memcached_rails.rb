@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# memcached_rails: Memcached::Rails, the wrapper that the memcached gem brings for programs that were
-# written for memcache-client. It answers a miss with nil and any failure with false, and only its log
-# tells them apart. Unlike the gem, it takes `raw` as what it says. `replace` and the exceptions that
-# a program has to expect of it are the gem's own.
+# memcached_rails: Memcached::Rails, a wrapper in the memcached gem for programs that were written for
+# memcache-client. It answers a miss with nil and any failure with false; only its log distinguishes
+# failures. Unlike in the gem, its argument `raw` means raw. `replace` and its exceptions are the
+# gem's own.
 #
-# Debian does not carry it. It was run from its repository, version 1.8.0.
+# Debian does not have it. cachemark was tried with its repository, version 1.8.0.
 require_relative '../lib/memcached_gem'
 
 class Client < BaseClient
@@ -47,7 +47,7 @@ class Client < BaseClient
 
   def set(op) = calls(op, @handle.method(:set), written(op), true, ->(*) { logged || Verify::PROTOCOL })
 
-  # A refusal brings nil, a failure false.
+  # A refusal returns nil, a failure false.
   def add(op) = calls(op, @handle.method(:add), written(op), true, method(:refused))
 
   def delete(op) = calls(op, @handle.method(:delete), [op.key], true, method(:missed))
@@ -60,10 +60,10 @@ class Client < BaseClient
 
   private
 
-  # Counters are numbers to the server, whatever the library does to other values.
+  # Counters must be numbers to the server, even if the library changes other values.
   def written(op) = [op.key, op.value, op.exptime_s, @raw || @tape.counter?(op)]
 
-  # The library's log since the operation began, as a failure; nil if nothing.
+  # The library's log since the operation began, as a failure; nil if it is empty.
   def logged
     text = LibraryLog.since(@began_ns)
     MemcachedGem.failed(text) if text

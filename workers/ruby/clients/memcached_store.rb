@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 # memcached_store: Shopify's Rails store on the memcached gem. It answers failures as misses and as
-# refusals, and its log has them; in the profile `common` it raises, and a codec of ours
-# stores the bytes themselves with flags 0 (its own sets a flag of 16). A delete is answered alike
-# whether the key was there or not, so tapes whose deletes may find no key are refused. Its read of many does
-# not ask the local cache.
+# refusals, and its log has them; in the profile `common` it raises, and this file's codec stores the
+# bytes themselves with flags 0 (the store's own codec sets a flag of 16). It answers a delete alike
+# whether the key was there or not, so this file refuses tapes whose deletes may find no key. Its read
+# of many keys does not ask the local cache.
 #
-# Debian does not carry it. It was run from its repository: version 2.3.4 with memcached 1.8.0 and
-# ActiveSupport 6.1.
+# Debian does not have it. cachemark was tried with its repository: version 2.3.4 with memcached 1.8.0
+# and ActiveSupport 6.1.
 require_relative '../lib/deletes'
 require_relative '../lib/memcached_gem'
 require_relative '../lib/rails_store'
@@ -28,7 +28,7 @@ class Client < RailsStore
     def load
       require 'memcached'
       require 'memcached_store'
-      require 'memcached_store/version' # the gem itself leaves it out
+      require 'memcached_store/version' # the gem itself does not load it
       load_store('memcached_store')
     end
 
@@ -50,7 +50,7 @@ class Client < RailsStore
       store
     end
 
-    # Its `reset` looks for the servers again, which may be gone.
+    # Its `reset` connects to the servers again, which may be gone.
     def close(handle) = handle.instance_variable_get(:@connection).quit
   end
 
@@ -58,7 +58,7 @@ class Client < RailsStore
 
   private
 
-  # Not an option of the store: it would hand it to the memcached gem, which refuses it.
+  # Not an option of the store, which would pass it to the memcached gem, and the gem refuses it.
   def writing(op) = @setup.common? ? { **super, raw: true } : super
 
   def said(text) = MemcachedGem.failed(text)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# memory_store: ActiveSupport's MemoryStore, a cache in the process that all threads share. Values are
-# copied in and out. It holds 1 GiB; 32 MiB, as it comes, with profile=defaults.
+# memory_store: ActiveSupport's MemoryStore, a cache in the process that all threads share. It copies
+# values in and out. It holds 1 GiB; with profile=defaults, 32 MiB.
 class Client < BaseClient
   LIBRARY = 'activesupport'
   WIRES = %w[none].freeze
@@ -48,6 +48,6 @@ class Client < BaseClient
 
   private
 
-  # 0 would be an entry that has expired.
+  # With 0, an entry would expire at once.
   def lasting(op) = op.exptime_s.zero? ? {} : { expires_in: op.exptime_s }
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# null: no library at all. What is measured with it is the loop's own cost. It remembers nothing:
-# what the prefill stores is there, and nothing else.
+# null: no library. It measures the loop's own cost. It stores nothing: the keys of the prefill are
+# always there, and no others.
 class Client < BaseClient
   LIBRARY = 'none'
   WIRES = %w[none].freeze
@@ -18,7 +18,7 @@ class Client < BaseClient
 
   private
 
-  # The result of an operation is known before it is played.
+  # Each operation's result is known before the call.
   def code_of(op)
     there = op.numbers.zip(op.values).select { |number, _| number < @tape.prefill_count }
     done = Verify.done(op)

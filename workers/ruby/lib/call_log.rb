@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The call log of docs/call-log.md: what a lane notes of its calls, written when a run is over.
+# The call log of docs/call-log.md: a record of each call of a lane, written after the run.
 class CallLog
   MOST_RECORDS = 1 << 20
   MOST_WRONG_REPLIES = 16
@@ -36,12 +36,12 @@ class CallLog
     File.binwrite(path, header + logs.map(&:records).join.byteslice(0, MOST_RECORDS * 32))
   end
 
-  # The first wrong values of all lanes, as they are sent.
+  # The first wrong values of all lanes, for the message.
   def self.wrong_replies(logs) = logs.flat_map(&:wrong).first(MOST_WRONG_REPLIES)
 
   private
 
-  # The outcomes of failures follow in the order of the codes.
+  # The outcomes of failures have the order of the codes.
   def outcome(op, code)
     return 1 - code if code.negative?
 
@@ -49,7 +49,7 @@ class CallLog
   end
 end
 
-# The parts of a lane for a run with a call log. Without one the loops are as they were.
+# The parts of a lane for a run with a call log. Without one, this changes no loop.
 module LoggedLane
   attr_writer :call_log
 
@@ -64,7 +64,7 @@ module LoggedLane
     @call_log&.note(number_at(place), op, @code || Verify.done(op), answer, began, @now)
   end
 
-  # The number on the tape of the operation at a place among the lane's.
+  # The number on the tape of the lane's operation at a place.
   def number_at(place)
     group, at = (place % @length).divmod(@tape.group)
     (((group * @lanes) + @place) * @tape.group) + at

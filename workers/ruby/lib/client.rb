@@ -2,19 +2,19 @@
 
 require 'timeout'
 
-# The base of every client file: its class `Client` extends this one. ../README.md says what it has to
-# hold.
+# The base of every client file: its class `Client` extends this one. ../README.md says what it must
+# contain.
 class BaseClient
   LIBRARY = ''
-  # `none` for a cache in the process; the library's own choice first.
+  # The wires, the library's own choice first; `none` for a cache in the process.
   WIRES = [].freeze
-  # Of `unix`, `shared`, `cluster`, `merges`.
+  # Some of `unix`, `shared`, `cluster`, `merges`.
   FEATURES = [].freeze
   # The pattern of each option's values.
   OPTIONS = {}.freeze
-  # Of clients whose library marshals values.
+  # The options of clients whose library marshals values.
   VALUES = { 'values' => 'bytes|array' }.freeze
-  # The expected answer where none is known before: it equals nothing, so each answer is verified.
+  # The expected answer if it is unknown: it equals nothing, so each answer is verified.
   VERIFIED = Object.new.freeze
 
   class << self
@@ -27,7 +27,7 @@ class BaseClient
 
     def kinds = Tape::KINDS.select { |kind| method_defined?(kind) }
 
-    # Why a trial cannot be done, or nil.
+    # Why the client cannot play a trial, or nil.
     def refusal(_tape, _setup) = nil
 
     # The refusal of a library that answers a read of many with a hash.
@@ -41,7 +41,7 @@ class BaseClient
     def close(_handle) = nil
   end
 
-  # When the call began whose answer is verified next.
+  # The begin of the call whose answer is verified next.
   attr_writer :began_ns
 
   def initialize(handle, setup, tape)
@@ -56,17 +56,17 @@ class BaseClient
   # Play a group of the tape.
   def around = yield
 
-  # Whether `around` is to be called for each group of the tape.
+  # Whether the loop must call `around` for each group of the tape.
   def groups? = false
 
-  # An answered command on each connection; how many were sent. Raises whatever the library does.
+  # Send a command with a reply on each connection; their number. Raises the library's exceptions.
   def barrier = 0
 
   # The result of an operation that ended in an exception of the library.
   def failure(_error, _op) = Verify::CLIENT
 
-  # The same; a call that was given up is a time-out, and an error of this worker's own code is raised again.
-  # The client file gets each failure, and may have to close a connection.
+  # The same, but a call that was given up is a timeout, and an error of this worker's own code is raised again.
+  # The client file gets each failure, since it may have to close a connection.
   def failure_code(error, op)
     raise error if OwnError.own?(error)
 

@@ -2,9 +2,9 @@
 
 # The common part of the clients that drive dalli: dalli, dalli-meta, mem_cache_store, dalli_store.
 #
-# Before 5.0 the library tries an operation again after a failure, and an unresponsive server for ever
-# (advisory GHSA-4qp6-2jcr-596v). On the common ground the first failure is the operation's, and the
-# server is tried again after the pause that the library makes between its attempts.
+# Before 5.0 the library repeats an operation after a failure, and tries an unresponsive server for ever
+# (advisory GHSA-4qp6-2jcr-596v). In the profile `common` the first failure ends the operation, and the
+# library tries the server again after its usual pause between attempts.
 module DalliGem
   # Options of a client that encrypts.
   TLS = { 'tls' => '/.+', 'tls_name' => '.+', 'tls_client_cert' => '/.+', 'tls_client_key' => '/.+' }.freeze
@@ -17,7 +17,7 @@ module DalliGem
   module_function
 
   def load
-    require 'set' # 3.0 uses it without saying so
+    require 'set' # 3.0 uses it without a `require`
     require 'dalli'
     Dalli.logger = LibraryLog.new
   end
@@ -46,7 +46,7 @@ module DalliGem
     Dalli::Socket::SSLSocket.prepend(ExpectedName) if name
   end
 
-  # The name that the last prepare asked for.
+  # The name in the last `prepare`.
   module ExpectedName
     class << self
       attr_accessor :name
@@ -57,7 +57,7 @@ module DalliGem
     end
   end
 
-  # Connect. The block returns what each server answered. Raises Unreachable.
+  # Connect. The block returns each server's answer. Raises Unreachable.
   def check_connection(setup)
     silent = yield.reject { |_, answer| answer }.keys
     raise Unreachable, "#{silent.join(', ')}: #{LibraryLog.since(0)}" unless silent.empty?
@@ -75,7 +75,7 @@ module DalliGem
     end
   end
 
-  # The fault kind of a failure by its words.
+  # The fault kind of a failure by its text.
   def said(text)
     case text
     when /timed? ?out|did not response/i then Verify::TIMEOUT

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# For libraries that answer a delete alike whether the key was there or not: whether a tape's deletes
-# are sure to find their keys.
+# Whether a tape's deletes always find their keys, for libraries that answer a delete alike whether the
+# key was there or not.
 module Deletes
   STORES = %w[set add mset].freeze
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Where a client's library is loaded from. In this order: the gems that install_version has put into
+# The places of a client's library, in this order: the gems that install_version has put into
 # CACHEMARK_GEM_HOME; the source trees that CACHEMARK_GEM_NAME names, joined by ":" (CACHEMARK_GEM_DALLI_META
 # for dalli-meta); the bundle that BUNDLE_GEMFILE names; the bundle of gemfiles/NAME, once set-up has installed
 # it; the gems that this Ruby finds by itself, such as Debian's.
@@ -8,14 +8,14 @@ module Gems
   FOLDER = File.expand_path('../gemfiles', __dir__)
 
   class << self
-    # The trouble of the bundle, or nil.
+    # The bundle's error, or nil.
     attr_reader :trouble
   end
 
   module_function
 
-  # Make a client's library findable by `require`. To be called before anything else is loaded, of which
-  # a bundle may bring a version of its own.
+  # Let `require` find a client's library. Call this before any other `require`: a bundle may have its
+  # own version of the gem.
   def prepare(name)
     home = ENV.fetch('CACHEMARK_GEM_HOME', nil)
     return activate(home) if home
@@ -39,8 +39,7 @@ module Gems
     @trouble = e.message.lines.first.strip
   end
 
-  # Exactly the gems of this folder, and what they need from this Ruby's gems, whose versions may be
-  # higher.
+  # Exactly the gems of this folder, and the gems that they need from this Ruby, even in higher versions.
   def activate(home)
     Gem.use_paths(Gem.dir, [home, *Gem.path])
     Dir[File.join(home, 'specifications', '*.gemspec')].each do |file|
@@ -49,7 +48,7 @@ module Gems
     end
   end
 
-  # How to get a library that is not there.
+  # How to get a missing library.
   def remedy(name)
     bundle = File.exist?(gemfile(name)) ? "CACHEMARK_GEMS=#{name} cachemark setup ruby, or " : ''
     built = name.start_with?('memcached') ? ', in which the extension of memcached is built' : ''

@@ -33,12 +33,12 @@ class GiveUp
 
   def target(op, window)
     way = @way == 'kill' ? method(:killed) : method(:forked)
-    # A child must not write: what it writes would be there before the caller's call begins.
+    # A child must not write: its value would be stored before the caller's call begins.
     possible = @way == 'kill' || op.kind == 'get'
     ->(*arguments) { come?(window) && possible ? way.call(op, arguments) : op.target.call(*arguments) }
   end
 
-  # Whether the call that begins now is given up: each `every`-th of those that begin in the part.
+  # Whether the caller gives up the call that begins now: each `every`-th in the part.
   def come?(window)
     @part_ns.cover?(Window.clock - window.start_ns) && ((@turn += 1) % @every).zero?
   end
@@ -60,7 +60,7 @@ class GiveUp
     op.target.call(*arguments)
   end
 
-  # A child ends at once: otherwise it would close what its parent has open.
+  # A child ends at once: otherwise it would close its parent's connections.
   def in_child
     yield
   ensure
@@ -68,7 +68,7 @@ class GiveUp
   end
 end
 
-# The parts of a lane for such a run. Without that the loops are as they were.
+# The parts of a lane for such a run. Other runs do not use them.
 module GivingUpLane
   attr_writer :give_up
 

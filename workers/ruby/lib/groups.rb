@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# The times of whole groups of the tape (docs/tape.md), which a lane plays one operation after the other.
+# The times of whole groups of the tape (docs/tape.md), whose operations a lane plays one after the other.
 class Groups
   attr_reader :length, :ok
 
-  # Nil if there are none whose times are measured: in an open loop they would be the schedule's.
+  # Nil if groups are not timed: in an open loop the schedule would set their times.
   def self.of(tape) = (new(tape.group) unless tape.group == 1 || tape.open_loop?)
 
   def initialize(length)
@@ -32,13 +32,13 @@ class Groups
     @times[Histogram.place(now_ns - @began_ns)] += 1
   end
 
-  # A part of a slice begins: a group that the last one has cut is not counted.
+  # A part of a slice begins: a group that the last part has cut does not count.
   def begin_part(counting)
     @counting = counting
     @whole = false
   end
 
-  # The groups of all lanes, as they are sent; nil if they are not timed.
+  # The groups of all lanes, for the message; nil if they are not timed.
   def self.message(parts)
     return if parts.first.nil?
 

@@ -19,7 +19,7 @@ module Histogram
     (shift << 10) + (value_ns >> shift)
   end
 
-  # Counts by place as they travel; nil if there are none.
+  # The text of a histogram, from counts by place; nil if it is empty.
   def encode(counts)
     return if counts.empty?
 

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# A lane: one caller, in a thread of its own. Between two readings of the clock there is the call of
-# the library and nothing else; what is around them makes no objects.
+# A lane: one caller, in a thread of its own. Between two readings of the clock there is only the
+# library's call; the code around it creates no objects.
 class Lane
   include SlicedLane
 
-  # Operations are made before a window unless they would take more memory than this.
+  # A lane creates its operations before a window unless they would take more memory than this.
   HELD_BYTES = 1 << 30
-  # How many are made at a time where they would.
+  # In that case, the number that it creates at a time.
   CHUNK = 1000
 
   attr_reader :record, :timed_groups
@@ -19,7 +19,7 @@ class Lane
     @lanes = setup.lanes
     @bases = ['set', *tape.kinds].uniq.each_with_index.to_h { |kind, i| [kind, i * Histogram::PLACES] }
     @quiet = tape.kinds.any? { |kind| kind.end_with?('_noreply') }
-    # Where there is no server to wait for, nothing is late.
+    # Without a server, no call is late.
     @timeout_ns = (@in_process = client.wires == ['none']) ? Window::FOR_EVER_NS : setup.timeout_ms * 1_000_000
     @dues = tape.dues(@place, @lanes)
     @length = tape.numbers(@place, @lanes).count
@@ -29,7 +29,7 @@ class Lane
     @groups = @session.groups? ? @made.each_slice(tape.group).to_a : [@made]
   end
 
-  # Make all ready for a phase, before its window is known.
+  # Prepare a phase, before its window is known.
   def ready(phase, ops, duration_ms)
     @prefill = phase == 'prefill'
     @open_loop = @tape.open_loop? && !@prefill
@@ -45,7 +45,7 @@ class Lane
 
   def open_loop? = @open_loop
 
-  # Play the phase that it was made ready for.
+  # Play the prepared phase.
   def play(window)
     @window = @drain_window = window
     @now = @record.sent_ns = @pass_ns = window.start_ns
@@ -57,7 +57,7 @@ class Lane
     end_quiet if @quiet && !@prefill && @record.played.positive?
   end
 
-  # Count what was played; the record.
+  # Count the played operations; returns the record.
   def total
     @prefill ? @record.total(prefill(whole: false), @limit) : @record.total(@made || script, @length)
     @record
@@ -84,7 +84,7 @@ class Lane
     @tape.prefill(@place, @lanes, whole: whole).then { |operations| whole ? bound(operations) : operations }
   end
 
-  # Operations as they are played in one go: groups, where the client wants to know of them.
+  # The operations in groups, if the client needs the groups.
   def chunks
     return @groups if @groups && !@prefill
 
@@ -150,7 +150,7 @@ class Lane
     @session.began_ns = began
     code = answer.is_a?(StandardError) ? @session.failure_code(answer, op) : op.verify.call(answer, op)
     code = Verify::TIMEOUT if took >= @timeout_ns
-    @tape.accept_any_generation if code < Verify::WRONG # if it is a write, it may still come
+    @tape.accept_any_generation if code < Verify::WRONG # if it was a write, it may still arrive
     @record.other(op, code)
     @record.service[op.base + Histogram.place(took)] += 1 if code >= 0 || code == Verify::TIMEOUT
     @record.busy_ns[op.slot] += took unless code.negative?
@@ -191,12 +191,12 @@ class Lane
     true
   end
 
-  # Whether what is due then is no longer a part of the window; waits until it is due.
+  # Whether an operation that is due then is after the window; waits until it is due.
   def over?(due)
     @record.played + @record.unsent >= @limit || due >= @window.end_ns || !@window.wait(due)
   end
 
-  # It was due in the window and will not be sent: it waited at least until now.
+  # Note an operation that was due in the window and will not be sent: it waited at least until now.
   def note_unsent(op, due)
     @record.unsent += 1
     @record.response[op.base + Histogram.place(Window.clock - due)] += 1
@@ -219,11 +219,11 @@ class Lane
     @response_ns += @now - due if code >= 0
   end
 
-  # End operations that had no reply by commands that have one.
+  # Send commands with a reply after operations without one.
   def end_quiet
     @record.barriers += @session.barrier
     @record.ended_ns = Window.clock
-  rescue StandardError => e # the server is gone, and with it what was sent last
+  rescue StandardError => e # the server is gone, with the last operations
     warn "no answer after the last operations without one: #{e.message}"
   end
 end

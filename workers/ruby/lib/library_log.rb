@@ -2,11 +2,11 @@
 
 require 'logger'
 
-# The logs of libraries: they have failures that they answer as a miss. The last few are kept
-# for each thread.
+# The logs of libraries, which have the failures that libraries answer as misses. This keeps the last
+# few lines for each thread.
 class LibraryLog < Logger
   KEPT = 8
-  # Said when all goes well.
+  # Lines without a failure.
   IDLE = /#connect |is back/
 
   def initialize(level = DEBUG) = super(nil, level: level)

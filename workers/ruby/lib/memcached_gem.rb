@@ -3,7 +3,7 @@
 # The common part of the clients that drive the memcached gem: memcached, memcached_rails,
 # memcached_store. It raises an exception for each result of libmemcached 0.32, a miss and a refusal among them.
 module MemcachedGem
-  # As it comes, the library tries a failed operation again, up to five times.
+  # By default, the library repeats a failed operation up to five times.
   COMMON = { exception_retry_limit: 0, auto_eject_hosts: false, tcp_nodelay: true }.freeze
   FAILURES = {
     'ATimeoutOccurred' => Verify::TIMEOUT,

@@ -2,7 +2,7 @@
 
 # One prepared trial: a client with its connections open, and the lanes of this worker.
 class Player
-  # Lanes need a moment to be there before a window begins.
+  # The time that lanes need to be ready before a window begins.
   START_AHEAD_NS = 5_000_000
 
   def initialize(client, setup, tape)
@@ -12,7 +12,7 @@ class Player
     @prefilled = false
     in_turn = setup.servers.any? && setup.connections <= setup.threads && setup.depth == 1
     as_meant = in_turn && setup.common? && tape.lanes == setup.lanes
-    tape.accept_any_generation unless as_meant # its generations are for another way to play it
+    tape.accept_any_generation unless as_meant # operations may overtake each other, or other lanes are meant
     # A cache in the process is one for all lanes.
     count = client.wires == ['none'] ? 1 : [setup.connections, setup.threads].min
     @handles = []
@@ -35,8 +35,8 @@ class Player
     [played - failed, failed]
   end
 
-  # Whether no lane has to be in a call: in an open loop until its window ends, and after a run, while its sums are
-  # made, which can take some seconds.
+  # Whether all lanes may be out of calls: in an open loop until its window ends, and after a run while its sums are
+  # computed, which can take some seconds.
   def idle?(window) = (@tape.open_loop? && Window.clock < window.end_ns) || (@slices.nil? && !@playing)
 
   # Begin a phase: its window, and a thread that returns the fields of `done`.
@@ -57,7 +57,7 @@ class Player
   # Write the call log of the last run, if it asked for one.
   def write_calls = (CallLog.write(@calls_path, @call_logs) unless @call_logs.empty?)
 
-  # Make everything ready that slices need.
+  # Prepare everything that slices need.
   def begin_slices
     end_slices
     log_calls('')
@@ -80,7 +80,7 @@ class Player
 
   private
 
-  # Another handle for a caller, whose own is closed.
+  # A new handle for a caller; closes the old one.
   def renew(number)
     @client.close(@handles[number])
     @handles[number] = @client.open(@setup)
@@ -88,13 +88,13 @@ class Player
 
   def take_renewed = RenewedLane.take(@lanes, @setup.servers.size)
 
-  # A prefill that comes once more has failed before, and what it sent may still come.
+  # A second prefill means that the first failed, and its writes may still arrive.
   def begin_prefill
     @tape.accept_any_generation if @prefilled
     @prefilled = true
   end
 
-  # Have the next run's calls noted for a call log, unless its path is empty.
+  # Let the next run record its calls for a call log, unless its path is empty.
   def log_calls(path)
     @calls_path = path
     @lanes.grep(LoggedLane).each { |lane| lane.call_log = nil }
@@ -102,13 +102,13 @@ class Player
     @call_logs.zip(@lanes) { |log, lane| lane.extend(LoggedLane).call_log = log }
   end
 
-  # Have the next run's callers give up calls, if it is asked for.
+  # Let the next run's callers give up calls, if the request asks for it.
   def give_up_calls(asked)
     @lanes.grep(GivingUpLane).each { |lane| lane.give_up = nil }
     @lanes.each { |lane| lane.extend(GivingUpLane).give_up = GiveUp.new(asked) } if asked
   end
 
-  # Prepared objects have to be old before a window: a young one is looked at in each collection.
+  # Prepared objects must be old before a window: each collection looks at young ones.
   def make_old = 4.times { GC.start }
 
   def part(total, number, parts) = (total / parts) + (number < total % parts ? 1 : 0)
@@ -168,7 +168,7 @@ class Player
       send_lag: Histogram.encode(Recorder.sum(records.map { |record| Recorder.counted(record.lag, 0) })),
       queued: records.sum(&:queued), unsent: records.sum(&:unsent), barriers: records.sum(&:barriers),
       groups: Groups.message(@lanes.map(&:timed_groups)), wrong_replies: CallLog.wrong_replies(@call_logs),
-      # A library that connects again does not say so: these would be the worker's own, none.
+      # The libraries do not report their reconnects, and the worker itself makes none.
       reconnects: 0, renewed: take_renewed, cpu_user_ns: (user_s * 1e9).round, cpu_system_ns: (system_s * 1e9).round
     }
   end

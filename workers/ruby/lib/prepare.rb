@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A task that this client cannot do: the reason, and what would make it work.
+# A task that this client cannot do: the reason and the remedy.
 class Unsupported < StandardError
   attr_reader :remedy
 
@@ -40,7 +40,7 @@ class Prepare
 
   def timeout_s = @timeout_ms / 1000.0
 
-  # Whether the ground is the one that all clients share, or the library as it comes.
+  # Whether to use the settings that all clients share, and not the library's own.
   def common? = @options.fetch('profile', 'common') == 'common'
 
   # Whether memcached_bench's value, an empty array, stands for values as long as its marshalled form.
@@ -63,7 +63,7 @@ class Prepare
   # The servers as host:port, or as a path.
   def addresses = @servers.map { |server| server.delete_prefix('unix:') }
 
-  # After how many calls a caller's connections are closed and opened again; nil: they stay.
+  # The number of calls after which a caller closes its connections and opens them again; nil: never.
   def reconnect_after = @options['reconnect_after']&.to_i
 
   # User and password of the option `auth`, `USER:FILE`; nil without it.
@@ -76,7 +76,7 @@ class Prepare
 
   private
 
-  # The reasons for a refusal; nil or false where a reason does not apply.
+  # The reasons for a refusal; nil or false if a reason does not apply.
   def refusals(client, tape)
     missing = tape.kinds - client.kinds
     local = client.wires == ['none']

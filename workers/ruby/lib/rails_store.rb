@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 # The common part of the clients that are Rails cache stores. `local_cache=on`: each group of the tape
-# is played inside `with_local_cache`, so that what was read or written once in it is answered from
-# memory, as in a web request.
+# is played inside `with_local_cache`, so that memory answers later reads of the same keys, as in a web
+# request.
 class RailsStore < BaseClient
   LIBRARY = 'activesupport'
   FEATURES = %w[unix shared cluster merges].freeze
   OPTIONS = { 'hashing' => 'default', 'local_cache' => 'on|off', **VALUES }.freeze
-  # Any answer but nil and false, and but what was raised in place of one.
+  # Any answer except nil, false and an exception.
   TRUTHY = Object.new
   def TRUTHY.===(answer) = answer && !answer.is_a?(StandardError) ? true : false
 
@@ -27,7 +27,7 @@ class RailsStore < BaseClient
       'counters that are not there: the library creates them, and says that they were' if makes_counters? && tape.counters_missing?
     end
 
-    # Whether a step of a counter that is not there begins one: ActiveSupport's own stores, since 7.1.
+    # Whether a step creates a missing counter: in ActiveSupport's own stores since 7.1.
     def makes_counters? = false
   end
 
@@ -45,7 +45,7 @@ class RailsStore < BaseClient
     calls(op, @handle.method(:write), [op.key, op.value, writing(op)], TRUTHY, ->(*) { unless_failed(Verify::SERVER) })
   end
 
-  # It sets one key after the other, and does not send_answer what was refused.
+  # It sets one key after the other, and does not report refusals.
   def mset(op)
     arguments = [op.keys.zip(op.values).to_h, writing(op)]
     calls(op, @handle.method(:write_multi), arguments, VERIFIED, ->(*) { unless_failed(Verify.done(op)) })
@@ -67,7 +67,7 @@ class RailsStore < BaseClient
   # Options of a read, of a write and of a step, beyond the store's.
   def reading = []
 
-  # An expiry time of 0 would be an entry that has expired. Counters are numbers to the server.
+  # With an expiry time of 0, an entry would expire at once. Counters are numbers to the server.
   def writing(op)
     { **(op.exptime_s.zero? ? {} : { expires_in: op.exptime_s }), **(@tape.counter?(op) ? { raw: true } : {}) }
   end

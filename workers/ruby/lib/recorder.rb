@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
-# A lane's notes while it is measured, and their sums afterwards.
+# The records of a lane in the window, and their sums afterwards.
 #
-# An operation that did what it was meant to leaves nothing but its time: how often each was played
-# is known from how far the lane came. Only others are noted one by one (`other`).
+# A right operation records only its time: the lane's last place says how often each was played. Only
+# other results are recorded one by one (`other`).
 class Recorder
   FIGURES = %i[attempts ok hits misses not_stored wrong_values keys value_bytes key_bytes busy_ns].freeze
 
   # Service and response times of all kinds, one histogram after the other: counts by place.
   # `busy_ns`: time in the calls of the operations that are done, by kind in the order of the bases.
   attr_reader :service, :response, :lag, :busy_ns, :errors, :timeline
-  # Where played operations began among the lane's, and how many there were, in slices.
+  # Slices: the places of the first played operations in the lane, and their numbers.
   attr_reader :spans
   attr_accessor :played, :failed, :queued, :unsent, :barriers, :sent_ns, :ended_ns
 
-  # `sections`: how many parts of the window have response times of their own. In a closed loop they
-  # are its service times.
+  # `sections`: the number of parts of the window with their own response times. In a closed loop these
+  # are the service times.
   def initialize(bases, open_loop, timeline, sections)
     @bases = bases
     @open_loop = open_loop
@@ -41,7 +41,7 @@ class Recorder
     @open_loop ? @response = part : @service = part
   end
 
-  # Note an operation that did not bring the expected answer: take back what it would have counted.
+  # Record an operation without the expected answer: subtract what a right one would have counted.
   def other(op, code)
     add(op, Verify.done(op), -1)
     return add(op, code, 1) unless code.negative?
@@ -71,7 +71,7 @@ class Recorder
     sum[:misses] += times * (keys - (code & Verify::FOUND_MASK))
   end
 
-  # Count what was played of a lane's operations, of which there are `length`.
+  # Count the played operations of a lane that has `length` of them.
   def total(operations, length)
     passes, changes = Recorder.passes(@spans.empty? ? [[0, @played]] : @spans, length)
     last = changes.keys.max || 0

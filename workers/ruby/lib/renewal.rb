@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Connections that are closed after a number of calls, and opened again: between two calls, where no time is taken.
-# Lanes that are not asked for it are as they were.
+# Closes connections after a number of calls and opens them again, between two calls, not timed. Without the
+# option, this changes no lane.
 module RenewedLane
   # Make lanes renew their connections; the block gives a caller a new handle.
   def self.prepend_to(lanes, after)
@@ -11,7 +11,7 @@ module RenewedLane
     end
   end
 
-  # The connections that lanes have opened again since this was asked last, for each of the servers.
+  # The connections that lanes have reopened since the last call of this, for each server.
   def self.take(lanes, servers) = lanes.grep(self).sum(&:take_renewed) * servers
 
   def renew_after(after, &opened)
@@ -28,7 +28,7 @@ module RenewedLane
 
   def open_chunk(chunk, first) = super(renewing(chunk), first)
 
-  # Operations, each with its call of the handle that is open then.
+  # Operations whose calls use the handle that is open then.
   def renewing(chunk)
     Enumerator.new do |out|
       chunk.each do |op|
@@ -41,7 +41,7 @@ module RenewedLane
   end
 
   def renew
-    @record.barriers += @session.barrier if @quiet # what had no reply must arrive before
+    @record.barriers += @session.barrier if @quiet # operations without a reply must arrive first
     @session = @session.renewed(@opened.call)
     @calls_made = 0
     @renewed += 1

@@ -17,7 +17,7 @@ module Sampler
     File.write(PATH, "# missing: no stackprof: apt-get install ruby-stackprof\n")
   end
 
-  # Write the stacks, if it was begun.
+  # Write the stacks, if sampling has begun.
   def self.stop
     return unless defined?(StackProf) && StackProf.running?
 
@@ -25,7 +25,7 @@ module Sampler
     File.write(PATH, folded(StackProf.results))
   end
 
-  # A line for each stack: its functions from the outermost on, and how often it was found.
+  # A line for each stack: its functions from the outermost on, and its count.
   def self.folded(results)
     lines = ["# sampler: stackprof #{StackProf::VERSION}"]
     names = results[:frames].transform_values { |each| frame(**each.slice(:name, :file, :line)) }

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Slices: the tape is played in turns with other workers. A lane goes on where its last slice ended: between
-# slices its thread is parked in the middle of its loop. All else is made by `begin_slices`.
+# Slices: short parts of the tape, in turns with other workers. A lane goes on where its last slice ended: between
+# slices its thread is parked in the middle of its loop. `begin_slices` allocates everything.
 
-# One slice: when its lead-in ends, and when all of it does.
+# One slice: the end of its lead-in, and its own end.
 class Slice
   attr_reader :start_ns, :counted_from_ns, :lead_in, :half, :whole
 
@@ -33,7 +33,7 @@ module SlicedLane
   # The operations of lead-ins, and of counted parts.
   attr_reader :lead_in, :counted
 
-  # Make all ready.
+  # Prepare everything.
   def ready_for_slices
     @prefill = false
     @open_loop = @tape.open_loop?
@@ -45,7 +45,7 @@ module SlicedLane
     @slices = Thread::Queue.new
   end
 
-  # Let it play a slice, its tape shifted by so much; nil: there are no more.
+  # Let it play a slice, with its tape shifted by a time; nil: there are no more slices.
   def give(slice, tape_shift_ns = 0)
     @pass_ns += tape_shift_ns
     @slices << slice
@@ -76,7 +76,7 @@ module SlicedLane
     end
     note_span
     if @record.equal?(@lead_in)
-      # A call that waits for no server waits for nothing but a CPU.
+      # A call without a server waits for a CPU only.
       @from_ns = @in_process ? @slice.counted_from_ns : @now
       begin_counting
       return true
@@ -98,7 +98,7 @@ module SlicedLane
     true
   end
 
-  # A caller that is not there until the middle has nothing in the first half.
+  # A caller without a CPU until the middle has nothing in the first half.
   def begin_counting
     begin_part(@counted, @open_loop || @now >= @slice.half.end_ns ? @slice.whole : @slice.half)
     @half = [@slice.half_ns(@from_ns), 0] unless @window.equal?(@slice.half)
@@ -120,7 +120,7 @@ module SlicedLane
 
   def played = @lead_in.played + @counted.played
 
-  # Where a part began on the tape, and how many operations of it were played.
+  # The begin of a part on the tape, and the number of its operations.
   def note_span
     count = @record.played - @before[0]
     @record.spans << [@position % @length, count]
@@ -151,7 +151,7 @@ class Slices
     @threads = lanes.map { |lane| Thread.new { play(lane) } }
   end
 
-  # Begin a slice; what it can be stopped by.
+  # Begin a slice; returns the object that can stop it.
   def start(length_ns, lead_in_ns, start_unix_ns)
     ahead_ns = [0, start_unix_ns - Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)].max
     @slice = Slice.new(Window.clock + ahead_ns, length_ns, lead_in_ns, @timeout_ns)
@@ -172,7 +172,7 @@ class Slices
     times = Process.times
     @user_s += times.utime - @times.utime
     @system_s += times.stime - @times.stime
-    @tape_ns = [@slice.start_ns, @slice.whole.end_ns].max # it may be stopped before it begins
+    @tape_ns = [@slice.start_ns, @slice.whole.end_ns].max # a stop may come before the begin
     elapsed_ns, half_ns, half_ops = elapsed(Array.new(@lanes.size) { @results.pop })
     @elapsed_ns += elapsed_ns
     before = @before

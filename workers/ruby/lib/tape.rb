@@ -4,7 +4,7 @@
 require_relative 'generations'
 require_relative 'operation'
 
-# A file that is no tape; the text says which check failed, and where.
+# A file that is no tape; the text names the failed check and its place.
 class TapeError < StandardError
 end
 
@@ -22,13 +22,13 @@ class Tape
   VALUED = (WRITES + BATCHES + %w[get gets gat]).freeze
   # The stored value of each counter.
   COUNTER = '1000000000'.b.freeze
-  # memcached_bench's value; as many bytes as it has marshalled.
+  # memcached_bench's value, and its number of bytes when marshalled.
   ARRAY = [].freeze
   ARRAY_BYTES = Marshal.dump(ARRAY).bytesize
   HEADER_BYTES = 184
   RECORD_BYTES = 16
   RECORD = 'CCS<L<L<L<'
-  # About what an operation takes besides its values.
+  # The memory of an operation besides its values, roughly.
   OPERATION_BYTES = 600
 
   attr_reader :prefill_count, :op_count, :pool_bytes, :period_ns, :group, :kinds, :repeats, :first_counter
@@ -99,7 +99,7 @@ class Tape
   # When a lane's records are due, from the window's start on.
   def dues(lane, lanes) = open_loop? ? numbers(lane, lanes).map { |j| @times[j] } : []
 
-  # A lane's operations from the first; records that are alike are one operation if they are kept.
+  # A lane's operations from the first; if kept, equal records share one operation.
   def lane(lane, lanes, keep: false)
     made = {}
     Enumerator.new do |out|
@@ -110,12 +110,12 @@ class Tape
     end
   end
 
-  # About how much memory a lane's operations take if all are held.
+  # The memory of all of a lane's operations, roughly.
   def held_bytes(lane, lanes)
     numbers(lane, lanes).map { |j| record(j) }.uniq.sum { |record| OPERATION_BYTES + operation(record, whole: false).size }
   end
 
-  # The writes that store a lane's keys, made one by one.
+  # The writes that store a lane's keys, created one by one.
   def prefill(lane, lanes, whole: true)
     Enumerator.new do |out|
       lane.step(@prefill_count - 1, lanes) do |k|
@@ -137,7 +137,7 @@ class Tape
     check(header_bytes == HEADER_BYTES, 'a header of another length', 12)
   end
 
-  # Where a section begins; `field` is the place of that number in the header.
+  # The begin of a section; `field` is the place of that number in the header.
   def section(field, width, count)
     at = @data.unpack1('Q<', offset: field)
     inside = at >= HEADER_BYTES && (at % 8).zero? && at + (width * count) <= @data.bytesize
@@ -179,7 +179,7 @@ class Tape
     check(ordered, 'times out of order', @times_at)
   end
 
-  # Also learn the kinds on the tape, and whether a batch names a key twice.
+  # Also collect the kinds on the tape, and whether a batch names a key twice.
   def check_records(key_count, run_count)
     @kinds = []
     @repeats = false

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A window as it went: a thousand slices, what ended in each; a hundred of them are a section. Where a
-# slice has ended the lane tells what it has done by then, so an operation costs a comparison.
+# The timeline of a window: the operations that ended in each of a thousand slices; a hundred are a section. Where a
+# slice has ended the lane notes its operations by then, so an operation costs a comparison.
 class Timeline
   SECTIONS = 10
   SECTION_SLICES = 100
@@ -11,10 +11,10 @@ class Timeline
   # Histograms take 230 kB each: beyond this number of lanes and kinds there are no sections.
   MOST_SECTIONED = 64
 
-  # When the slice that is going on ends; its section.
+  # The end of the current slice; its section.
   attr_reader :end_ns, :section, :slice_ns, :ok, :response_ns
 
-  # `duration_ms` is nil where a window ends by a number of operations: it has no slices.
+  # `duration_ms` is nil if a window ends by a number of operations: it has no slices.
   def initialize(duration_ms)
     @slice_ns = duration_ms ? duration_ms * 1_000_000 / SLICES : 0
     @ok = Array.new(MOST_SLICES, 0)
@@ -40,7 +40,7 @@ class Timeline
     @took_ns = took_ns
   end
 
-  # Go on to the slice that an instant is in.
+  # Go on to the slice of an instant.
   def advance(now_ns)
     @at = [(now_ns - @start_ns) / @slice_ns, MOST_SLICES - 1].min
     @end_ns = @at == MOST_SLICES - 1 ? Window::FOR_EVER_NS : @start_ns + ((@at + 1) * @slice_ns)

@@ -2,7 +2,7 @@
 
 # The result of a library's answer, as one number.
 #
-# Not negative: the operation is done; the low 16 bits are the keys found, the next one says that the
+# 0 or more: the operation is done; the low 16 bits are the keys found, the next one says that the
 # server refused to store, the bits above are the value bytes read or written. Negative: it failed.
 module Verify
   WRONG, TIMEOUT, CONNECTION, SERVER, CLIENT, PROTOCOL = -1.downto(-6).to_a
@@ -17,15 +17,15 @@ module Verify
 
   module_function
 
-  # Of an operation that did what it was meant to.
+  # The result of a right operation.
   def done(op) = (op.size << SIZE_BIT) | (LOOKS_UP.include?(op.kind) ? op.keys.size : 0)
 
-  # A value that was read, at whatever length it was written.
+  # A value that was read, at any length that a write has.
   def found(tape, op, value)
     right?(tape, op.numbers[0], value, op.generation) ? (bytes(value) << SIZE_BIT) | 1 : WRONG
   end
 
-  # Values that were read, by key; what is not there was not found.
+  # Values that were read, by key; missing keys were not found.
   def found_many(tape, op, values)
     return WRONG unless (values.keys - op.keys).empty?
 
@@ -43,7 +43,7 @@ module Verify
     !tape.verified? || tape.allows?(number, value.is_a?(String) ? value.b : value, bytes, told)
   end
 
-  # The bytes that a value counts as; nil if no tape has such a value.
+  # The counted bytes of a value; nil if no tape has such a value.
   def bytes(value)
     case value
     when String then value.bytesize

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# When a run begins, what ends it, and how to wait for an instant in it. Shared by the lanes of a run;
-# `end_ns` moves to the past when the run is stopped.
+# The begin and the end of a run, and waiting for an instant in it. Shared by the lanes of a run;
+# a stop moves `end_ns` to the past.
 class Window
   FOR_EVER_NS = 1 << 62
-  # Sleeping is late by some tens of µs; the rest of a wait is spent asking the clock.
+  # A sleep ends some tens of µs late, so the last part of a wait polls the clock.
   SPIN_NS = 200_000
-  # A wait looks this often whether it is still wanted.
+  # A wait checks at this interval whether the run was stopped.
   LOOK_NS = 20_000_000
   LONG_CALL_NS = 10_000_000
 
@@ -14,7 +14,7 @@ class Window
 
   def self.clock = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-  # After a call: a library that keeps the interpreter's lock in it has kept the thread waiting that reads `stop`.
+  # After a call: if the library held the interpreter's lock, the thread that reads `stop` had to wait.
   def self.let_others_run(took_ns)
     Thread.pass if took_ns > LONG_CALL_NS
   end
@@ -31,7 +31,7 @@ class Window
     @end_ns = [@end_ns, Window.clock].min
   end
 
-  # After this instant, the rest of an open loop's window is never sent.
+  # After this instant, an open loop sends no more operations of its window.
   def drain_ns = @stopped ? @end_ns : @end_ns + (2 * @timeout_ns)
 
   # Wait for an instant. False if the run was stopped before it came.
@@ -39,7 +39,7 @@ class Window
     while (left_ns = instant_ns - Window.clock).positive?
       return false if @stopped
 
-      # Another lane may have a reply to take meanwhile.
+      # Meanwhile another lane may take a reply.
       left_ns > SPIN_NS ? sleep([left_ns - SPIN_NS, LOOK_NS].min / 1e9) : Thread.pass
     end
     true

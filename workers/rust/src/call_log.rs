@@ -1,4 +1,4 @@
-//! The call log of docs/call-log.md: a record of each call of an open loop, written when a run is over.
+//! The call log of docs/call-log.md: a record of each call of an open loop, written after the run.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ const OK: u8 = 0;
 const MISS: u8 = 1;
 const WRONG: u8 = 2;
 
-/// The calls of one lane. The main thread reads them also while a call of the lane hangs.
+/// The calls of one lane. The main thread reads them even while a call of the lane hangs.
 pub struct CallLog {
     caller: u16,
     most_bytes: usize,
@@ -26,12 +26,12 @@ pub struct CallLog {
 
 struct Noted {
     records: Vec<u8>,
-    /// Records of the tape, and the first wrong values that they got.
+    /// Numbers of records on the tape, with their first wrong values.
     wrong: Vec<(usize, Vec<u8>)>,
 }
 
 impl CallLog {
-    /// A log for each lane of a run, if it asks for one. The room is made here, before the window.
+    /// A log for each lane of a run, if it asks for one. Allocates the memory, before the window.
     pub fn of_run(path: &str, open_loop: bool, lanes: usize) -> Vec<Arc<CallLog>> {
         if path.is_empty() || !open_loop {
             return Vec::new();
@@ -79,7 +79,7 @@ impl CallLog {
         std::fs::write(path, file)
     }
 
-    /// The first wrong values of all lanes, as they are sent.
+    /// The first wrong values of all lanes, for the message.
     pub fn wrong_replies<'a>(lanes: impl Iterator<Item = &'a Arc<CallLog>>) -> Vec<Value> {
         let message = |(record, value): &(usize, Vec<u8>)| json!({"record": record, "value": STANDARD.encode(value)});
         let replies =
@@ -92,7 +92,7 @@ impl CallLog {
     }
 }
 
-/// The outcomes of failures follow in the order of their statuses.
+/// The outcomes of failures have the order of their statuses.
 fn outcome(op: &Operation, verified: &Verified) -> u8 {
     if verified.status >= ReplyStatus::WrongValue {
         return WRONG + (verified.status as u8 - ReplyStatus::WrongValue as u8);

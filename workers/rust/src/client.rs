@@ -1,20 +1,20 @@
-//! The interface of a client file, and its refusals of a trial; README.md says what each part has to do.
+//! The interface of a client file, and its refusals of a trial; README.md says what each part must do.
 
 use crate::prepare::Prepare;
 use crate::tape::{Kind, Operation, Tape, Verb, kind_name};
 use crate::verify::{ReplyStatus, Verified};
 
-/// Who a client is and what it can do.
+/// A client's identity and capabilities.
 pub struct Client {
     pub library: &'static str,
     pub version: &'static str,
-    /// Its own choice first.
+    /// The library's own choice first.
     pub wires: &'static [&'static str],
     pub features: &'static [&'static str],
     pub verbs: &'static [Verb],
-    /// Those that it can do without a reply, too.
+    /// The verbs that it can also do without a reply.
     pub quiet: &'static [Verb],
-    /// Options with the values that they may have.
+    /// Options with their possible values.
     pub options: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -24,7 +24,7 @@ impl Client {
         self.wires == ["none"]
     }
 
-    /// The kinds of operation that it can do.
+    /// The kinds of operation that it supports.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         let with_reply = self.verbs.iter().map(|verb| 2 * usize::from(verb.0));
         with_reply.chain(self.quiet.iter().map(|verb| 2 * usize::from(verb.0) + 1))
@@ -35,7 +35,7 @@ impl Client {
 #[allow(async_fn_in_trait, reason = "each lane has an executor of its own")]
 pub trait Session: Sized + Send + 'static {
     const CLIENT: Client;
-    /// The answer of a call; it is judged after the clock was read.
+    /// The answer of a call; the worker judges it after reading the clock.
     type Answer;
     type Error;
     /// The state that the lanes share; most share nothing.
@@ -44,18 +44,18 @@ pub trait Session: Sized + Send + 'static {
     fn share(setup: &Prepare) -> Self::Shared;
     async fn open(setup: &Prepare, shared: Self::Shared) -> Result<Self, String>;
 
-    /// Why a trial that nothing else speaks against cannot be played.
+    /// The client's own reason against a trial.
     fn refuse(_setup: &Prepare, _tape: &Tape) -> Option<&'static str> {
         None
     }
 
-    /// The operation, and nothing else: this is what is timed.
+    /// The operation alone: the worker times this call.
     async fn call(&mut self, op: &Operation) -> Result<Self::Answer, Self::Error>;
     fn verify(tape: &Tape, op: &Operation, answer: &Self::Answer) -> Verified;
     /// The result of an error: some are answers.
     fn failure(op: &Operation, error: &Self::Error) -> ReplyStatus;
 
-    /// End operations without a reply by a command that has one; how many such.
+    /// Send commands with a reply after operations without one; their number.
     async fn barrier(&mut self) -> Result<u64, Self::Error> {
         Ok(0)
     }
@@ -66,7 +66,7 @@ pub trait Session: Sized + Send + 'static {
     }
 }
 
-/// The reason why a trial cannot be played, before anything is timed.
+/// The reason why the client cannot play a trial, before the prefill.
 pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
     let client = S::CLIENT;
     let own: Vec<_> = client.kinds().collect();
@@ -90,7 +90,7 @@ pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
     let checks = [
         (
             numbers.contains(&0) || setup.segment.0 >= setup.segment.1,
-            "numbers that mean nothing".to_owned(),
+            "numbers without a meaning".to_owned(),
         ),
         (
             client.in_process() && !setup.servers.is_empty(),
@@ -120,7 +120,7 @@ pub fn refusal<S: Session>(setup: &Prepare, tape: &Tape) -> Option<String> {
     refused.or_else(|| S::refuse(setup, tape).map(str::to_owned))
 }
 
-/// Options with the values that they may have, as a text.
+/// Options with their possible values, as a text.
 fn listed(options: &[(&str, &[&str])]) -> String {
     let texts: Vec<_> =
         options.iter().map(|(name, values)| format!("{name}={}", values.join("|"))).collect();

@@ -25,12 +25,12 @@ pub struct GivingUp {
 }
 
 impl GivingUp {
-    /// For a run whose window starts at this instant, if it asks for that.
+    /// For a run whose window starts at this instant, if the run asks for it.
     pub fn of_run(asked: &Option<GiveUp>, start_ns: u64) -> Option<GivingUp> {
         asked.clone().map(|asked| GivingUp { asked, start_ns, calls: 0 })
     }
 
-    /// Make a call that begins now. Returns nothing if it was given up.
+    /// Make a call that begins now. None if it was given up.
     pub async fn call<S: Session>(
         &mut self,
         session: &mut S,
@@ -43,7 +43,7 @@ impl GivingUp {
         }
     }
 
-    /// After how long a call that begins now is given up; nothing if it is not.
+    /// The time after which to give up a call that begins now; None: never.
     fn limit(&mut self, now_ns: u64) -> Option<Duration> {
         let since_ms = now_ns.saturating_sub(self.start_ns) / 1_000_000;
         if since_ms < self.asked.begin_ms || since_ms >= self.asked.end_ms {

@@ -1,4 +1,4 @@
-//! The times of whole groups of the tape (docs/tape.md), which a lane plays one operation after the other.
+//! The times of whole groups of the tape (docs/tape.md), whose operations a lane plays one after the other.
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 use crate::histogram::{encode, histogram};
 use crate::tape::Tape;
 
-/// A lane's notes of its groups.
+/// The groups of a lane.
 pub struct Groups {
     length: usize,
     /// The next operation's place in its group.
     place: usize,
     began_ns: u64,
-    /// All operations of the group so far were right and are counted.
+    /// All operations of the group so far were right and count.
     whole: bool,
     times: Histogram<u64>,
 }
 
 impl Groups {
-    /// None if the tape has no groups whose times are measured.
+    /// None if the tape's groups are not timed.
     pub fn of(tape: &Tape) -> Option<Groups> {
         let timed = tape.group > 1 && tape.times.is_none();
         timed.then(|| Groups {
@@ -30,7 +30,7 @@ impl Groups {
         })
     }
 
-    /// Note an operation: whether it was right and is counted, its begin and its end.
+    /// Note an operation: whether it was right and counts, its begin and its end.
     pub fn note(&mut self, ok: bool, began_ns: u64, now_ns: u64) {
         if self.place == 0 {
             (self.began_ns, self.whole) = (began_ns, true);
@@ -46,12 +46,12 @@ impl Groups {
         }
     }
 
-    /// A slice begins: a group that the last one has cut is not counted.
+    /// A slice begins: a group that the last slice has cut does not count.
     pub fn cut(&mut self) {
         self.whole = false;
     }
 
-    /// The groups of all lanes, as they are sent; null if they are not timed.
+    /// The groups of all lanes, for the message; null if they are not timed.
     pub fn message<'a>(lanes: impl Iterator<Item = &'a Option<Groups>>) -> Value {
         let mut sum: Option<(usize, Histogram<u64>)> = None;
         for groups in lanes.flatten() {

@@ -1,4 +1,4 @@
-//! Histograms as they travel: HdrHistogram V2, compressed, base64.
+//! Encodes histograms: HdrHistogram V2, compressed, base64.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 100_000_000_000, 3).expect("good bounds")
 }
 
-/// A histogram as it travels; nothing if it is empty.
+/// The text of a histogram; None if it is empty.
 pub fn encode(histogram: &Histogram<u64>) -> Option<String> {
     let mut bytes = Vec::new();
     V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("room in memory");

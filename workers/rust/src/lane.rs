@@ -1,4 +1,4 @@
-//! The loops that are measured: one lane is one thread with its session and its executor.
+//! The measured loops: one lane is one thread with its session and its executor.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,15 +21,15 @@ pub struct Task {
     pub window: Arc<Window>,
     pub prefill: bool,
     pub limit: u64,
-    /// It ends with an answered command.
+    /// It ends with a command that has a reply.
     pub quiet: bool,
 }
 
-/// A slice, as each lane is asked for it.
+/// A slice, in the request to each lane.
 #[derive(Clone)]
 pub struct Turn {
     pub task: Task,
-    /// When the lead-in ends; `u64::MAX` if all of the slice is lead-in.
+    /// The end of the lead-in; `u64::MAX` if the whole slice is lead-in.
     pub count_from_ns: u64,
     /// Closed loop: the middle of the counted part.
     pub middle_ns: u64,
@@ -46,12 +46,12 @@ pub struct Lane<S: Session> {
     pub notes: LaneRecord,
 }
 
-/// In this thread a sleep ends when it should.
+/// Make sleeps of this thread end on time.
 pub fn punctual_sleeps() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-/// One operation; the instant of its end. `due_ns` is given in an open loop. Only there may calls be given up.
+/// Play one operation; returns its end. `due_ns` is for an open loop, the only place where calls may be given up.
 async fn play_one<S: Session, const GIVES_UP: bool>(
     session: &mut S,
     notes: &mut LaneRecord,
@@ -100,14 +100,14 @@ async fn play_one<S: Session, const GIVES_UP: bool>(
     } else {
         add_one(&notes.watch.failed);
         if verified.status != ReplyStatus::WrongValue {
-            notes.tape.generations.accept_any(); // if it was a write, it may still come
+            notes.tape.generations.accept_any(); // if it was a write, it may still arrive
         }
     }
     now
 }
 
 impl<S: Session> Lane<S> {
-    /// Connect. The error says what is wrong with which server.
+    /// Connect. The error names the server and the problem.
     pub fn open(
         setup: &Prepare,
         shared: S::Shared,
@@ -172,13 +172,13 @@ impl<S: Session> Lane<S> {
         }
     }
 
-    /// Forget the last run; the next lasts so long.
+    /// Discard the last run; the next one has this length.
     pub fn reset(&mut self, duration_ns: Option<u64>) {
         let sections = if duration_ns.is_some() { SECTIONS } else { 1 };
         self.renew_notes(sections, duration_ns);
     }
 
-    /// Forget the last run; slices come next.
+    /// Discard the last run; slices come next.
     pub fn reset_for_slices(&mut self) {
         self.renew_notes(LEAD_IN + 1, None);
     }
@@ -297,7 +297,7 @@ async fn open_loop<S: Session, const GIVES_UP: bool>(
     notes.next = n;
 }
 
-/// Operations without a reply are ended by a command that has one.
+/// Send a command with a reply after operations without one.
 async fn end_quiet<S: Session>(session: &mut S, notes: &mut LaneRecord) {
     if notes.watch.done.load(Relaxed) + notes.watch.failed.load(Relaxed) == 0 {
         return;

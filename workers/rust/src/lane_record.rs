@@ -1,4 +1,4 @@
-//! A lane's notes in a run or a slice, and the sums of a slice's lanes.
+//! A lane's records in a run or a slice, and the sums of a slice's lanes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -14,16 +14,16 @@ use crate::tape::{KINDS, Operation, Tape, Verb};
 use crate::timeline::Timeline;
 use crate::watch::Watch;
 
-/// A lane's notes in a run.
+/// A lane's records in a run.
 pub struct LaneRecord {
     pub tape: &'static Tape,
-    /// By section of the window and kind; a window without sections has one of them.
+    /// By section of the window and kind; a window without sections has one section.
     pub recorders: Vec<Vec<Option<Recorder>>>,
     pub section: usize,
     pub timeline: Timeline,
     pub lag: Histogram<u64>,
     pub groups: Option<Groups>,
-    /// This and the next are nothing unless the run asked for them.
+    /// This and the next are None unless the run asked for them.
     pub calls: Option<Arc<CallLog>>,
     pub giving_up: Option<GivingUp>,
     pub watch: Arc<Watch>,
@@ -32,12 +32,12 @@ pub struct LaneRecord {
     pub queued: u64,
     pub unsent: u64,
     pub barriers: u64,
-    /// Of sessions before this one, and this one's at the begin.
+    /// Reconnects of earlier sessions, and of this session at its begin.
     pub reconnects: u64,
     pub reconnects_before: u64,
     pub renewed: u64,
     pub failed_connects: u64,
-    /// How many operations it played since the tape's start.
+    /// Number of operations played since the tape's start.
     pub next: u64,
     pub slice: LaneSlice,
 }
@@ -110,7 +110,7 @@ impl LaneRecord {
         };
     }
 
-    /// An operation has ended, and with it the lead-in or the first half of the counted part.
+    /// With an operation, the lead-in or the first half of the counted part has ended.
     #[cold]
     pub fn end_part(&mut self, now_ns: u64) {
         let LaneSlice { counting, in_process, next_part_ns, .. } = self.slice;
@@ -124,20 +124,20 @@ impl LaneRecord {
     }
 }
 
-/// A lane's state in the current slice. In a run all is counted.
+/// A lane's state in the current slice. In a run, everything counts.
 #[derive(Clone, Copy)]
 pub struct LaneSlice {
     /// The lead-in is over.
     pub counting: bool,
-    /// When the lead-in ends, and after it the first half of the counted part; `u64::MAX`: no part follows.
+    /// The end of the lead-in, then of the first half of the counted part; `u64::MAX`: no part follows.
     pub next_part_ns: u64,
     pub middle_ns: u64,
-    /// When the first half ended, and how many operations the slice had by then.
+    /// The end of the first half, and the slice's operations by then.
     pub half: Option<(u64, u64)>,
-    /// The begin of the counted part, and what was played before: operations that succeeded, and that failed.
+    /// The begin of the counted part; operations before it that succeeded, and that failed.
     pub counted_since_ns: u64,
     pub lead_in: (u64, u64),
-    /// The client has no server: its calls wait for nothing but a CPU.
+    /// The client has no server: its calls wait for a CPU only.
     pub in_process: bool,
 }
 
@@ -159,7 +159,7 @@ impl LaneSlice {
 #[derive(Default)]
 pub struct Sums {
     pub playing: AtomicU64,
-    /// Lanes that have operations, and lanes that made one.
+    /// Lanes with operations, and lanes that made one.
     pub callers: AtomicU64,
     pub played: AtomicU64,
     pub ops: AtomicU64,
@@ -171,7 +171,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Add what a lane played; true for the last of them.
+    /// Add a lane's results; true for the last lane.
     pub fn add(&self, notes: &LaneRecord, has_operations: bool, end_ns: u64) -> bool {
         let (ok, failed) = (notes.watch.done.load(Relaxed), notes.watch.failed.load(Relaxed));
         let slice = &notes.slice;
@@ -184,7 +184,7 @@ impl Sums {
         self.played.fetch_add((ok + failed > 0).into(), Relaxed);
         if has_operations {
             let since_ns = if slice.counting { slice.counted_since_ns } else { slice.next_part_ns };
-            // Not less than to the slice's end, so that the time without a CPU belongs to it.
+            // At least to the slice's end, to include time without a CPU.
             let ended_ns = if ok + failed > 0 { notes.ended_ns } else { 0 };
             let until_ns = ended_ns.max(end_ns);
             self.elapsed_ns.fetch_add(until_ns.saturating_sub(since_ns), Relaxed);

@@ -1,11 +1,11 @@
 //! The worker for memcached clients in Rust: `worker CLIENT` speaks the worker protocol (PROTOCOL.md).
 //!
-//! `worker` answers requests; `prepare` is what a trial asks for; `player` is one prepared trial, `lane`
-//! has the measured loops, `slices` its short turns, `watch` what the main thread sees of a lane; `window` is
-//! when a run begins and ends, `tape` says what is to be done, `verify` the result of a reply, `recorder` its
-//! sums, `groups` the times of whole groups, `call_log` a record of each call, `give_up` callers that give up
-//! calls, `renewal` connections that are opened again as asked, `histogram` how times travel, `timeline` the
-//! window in slices and sections; `client` is what a file of `clients` gives, one for each library.
+//! `worker` answers requests; `prepare` has a trial's settings; `player` is one prepared trial, `lane` has
+//! the measured loops, `slices` their short turns, `watch` the main thread's view of a lane; `window` has the
+//! begin and the end of a run, `tape` the operations, `verify` the result of a reply, `recorder` the sums,
+//! `groups` the times of whole groups, `call_log` a record of each call, `give_up` callers that give up calls,
+//! `renewal` connections that are closed and reopened, `histogram` the encoding of times, `timeline` the
+//! window in slices and sections; `client` is the interface of the files in `clients`, one for each library.
 
 mod call_log;
 mod client;
@@ -40,11 +40,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     panics::watch();
-    // Stdout is the protocol's alone, whatever a library prints.
+    // Stdout is for the protocol only, even if a library prints.
     let out = nix::unistd::dup(std::io::stdout()).map(File::from);
     let moved = nix::unistd::dup2_stdout(std::io::stderr());
     let (Ok(out), Ok(())) = (out, moved) else { return ExitCode::FAILURE };
     serve(name, out);
-    // At once: a thread of a library may not come back.
+    // At once: a thread of a library may never return.
     std::process::exit(0);
 }

@@ -1,4 +1,4 @@
-//! A record of the tape, as an operation, and the verbs and kinds that there are.
+//! A record of the tape as an operation, and the verbs and kinds.
 
 /// A verb of the tape, by its number there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,29 +15,29 @@ verbs!(GET = 1 "get", GETS = 2 "gets", MGET = 3 "mget", SET = 4 "set", ADD = 5 "
     VERSION = 10 "version", MSET = 11 "mset", CAS = 14 "cas", INCR = 15 "incr", DECR = 16 "decr");
 
 impl Verb {
-    /// Whether it is one of these.
+    /// Whether it is one of these verbs.
     pub fn is(self, verbs: &[Verb]) -> bool {
         verbs.contains(&self)
     }
 
-    /// Whether the format has it.
+    /// Whether the tape's format has this verb.
     pub fn is_known(self) -> bool {
         NAMES.iter().any(|(number, _)| *number == self.0)
     }
 }
 
-/// An operation's kind: twice its verb's number, and one more where it has no reply.
+/// An operation's kind: twice its verb's number, plus 1 without a reply.
 pub type Kind = usize;
 /// There are fewer kinds than this.
 pub const KINDS: Kind = 34;
 
-/// The name under which a kind is reported.
+/// The name of a kind in messages.
 pub fn kind_name(kind: Kind) -> String {
     let name = NAMES.iter().find(|(number, _)| usize::from(*number) == kind / 2);
     format!("{}{}", name.expect("a kind").1, if kind % 2 == 1 { "_noreply" } else { "" })
 }
 
-/// One record, with everything that a call needs looked up.
+/// One record, with all arguments of its call.
 pub struct Operation {
     pub verb: Verb,
     pub kind: Kind,
@@ -47,12 +47,12 @@ pub struct Operation {
     /// Keys with their values, of an `mset`.
     pub pairs: &'static [(&'static str, &'static [u8])],
     pub indexes: &'static [u32],
-    /// The value that is written, or that a read has to bring.
+    /// The value to write, or that a read must bring.
     pub value: &'static [u8],
     pub amount: u64,
     pub exptime_s: u32,
     pub key_bytes: u64,
-    /// Of a write; of a read that of the lane's last write of the key before it.
+    /// The generation of a write, or for a read of the lane's last write of the key before it.
     pub generation: u8,
 }
 

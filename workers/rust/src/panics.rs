@@ -1,4 +1,4 @@
-//! Panics of a lane: whose code it was that panicked, this worker's own or the library's.
+//! Panics of a lane: in this worker's own code, or in the library's.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 #[derive(Clone, Default)]
 pub struct Panic {
     pub text: String,
-    /// The code of this package: a client file, for one.
+    /// Whether this package's code panicked, such as a client file.
     pub own: bool,
 }
 

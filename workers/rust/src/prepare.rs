@@ -44,31 +44,31 @@ fn second() -> u64 {
 }
 
 impl Prepare {
-    /// Whether an option has a value; where it was not given, whether its default has.
+    /// Whether an option, or else its default, has a value.
     pub fn is(&self, option: &str, value: &str, default: &str) -> bool {
         self.options.get(option).map_or(default, String::as_str) == value
     }
 
-    /// After how many calls a caller's connections are closed and opened again; the text if it is no such number.
+    /// The number of calls after which a caller renews its connections; the option's text if it is no such number.
     pub fn reconnect_after(&self) -> Option<Result<u64, &str>> {
         let text = self.options.get("reconnect_after")?;
         let calls = text.parse().ok().filter(|calls| *calls > 0 && !text.starts_with('+'));
         Some(calls.ok_or(text))
     }
 
-    /// Whether it plays the tape as its generations are for.
+    /// Whether the generations of the tape hold for this way to play it.
     pub fn plays_as_meant(&self, tape: &Tape) -> bool {
         let in_turn = !self.servers.is_empty() && self.connections <= self.threads;
         let lanes = (self.segment.1 * self.threads) as u64;
         in_turn && self.depth == 1 && self.common() && tape.generations.lanes == lanes
     }
 
-    /// The ground that all clients share, or the library as it comes.
+    /// Whether to use the settings that all clients share, and not the library's own.
     pub fn common(&self) -> bool {
         self.is("profile", "common", "common")
     }
 
-    /// User and password of the option `auth`, `USER:FILE`, whose first line is the password.
+    /// User and password of the option `auth`, `USER:FILE`; the first line of the file is the password.
     pub fn login(&self) -> Result<Option<(&str, String)>, String> {
         let Some((user, file)) = self.options.get("auth").and_then(|text| text.split_once(':'))
         else {

@@ -1,4 +1,4 @@
-//! A lane's notes of its operations, kind by kind, and their form as a message.
+//! The results of a lane's operations for each kind, and their message.
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ pub struct Recorder {
     busy_ns: u64,
     failed: [u64; 9],
     service: Histogram<u64>,
-    /// Used in an open loop; in a closed one it would be the same samples.
+    /// Only in an open loop; in a closed loop it would equal the service times.
     pub response: Histogram<u64>,
 }
 
@@ -78,7 +78,7 @@ impl Recorder {
         timed
     }
 
-    /// Add another lane's.
+    /// Add another lane's results.
     pub fn add(&mut self, other: &Recorder) {
         let sums = [
             (&mut self.attempts, other.attempts),
@@ -106,7 +106,7 @@ impl Recorder {
         if open_loop { &self.response } else { &self.service }
     }
 
-    /// As it is sent.
+    /// Its message.
     pub fn message(&self, open_loop: bool) -> Value {
         let mut message = self.counts();
         let service = encode(&self.service);
@@ -116,7 +116,7 @@ impl Recorder {
         message
     }
 
-    /// As it is sent, without its histograms.
+    /// Its message without histograms.
     pub fn counts(&self) -> Value {
         let count = |status: ReplyStatus| self.failed[status as usize];
         let errors: Map<String, Value> = (ERRORS.iter())

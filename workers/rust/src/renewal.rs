@@ -1,4 +1,4 @@
-//! Connections that are closed after a number of calls, and opened again: between two calls, where no time is taken.
+//! Closes connections after a number of calls and opens them again, between two calls, not timed.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,13 +17,13 @@ pub struct Renewal<S: Session> {
 }
 
 impl<S: Session> Renewal<S> {
-    /// None if connections stay.
+    /// None if the lane keeps its connections.
     pub fn of(setup: &Prepare, shared: &S::Shared) -> Option<Renewal<S>> {
         let after = setup.reconnect_after()?.ok()?;
         Some(Renewal { setup: setup.clone(), shared: shared.clone(), after, made: 0 })
     }
 
-    /// A call comes next: renew the session if it has had its own. One that fails goes on as it is.
+    /// Before a call: renew the session after its last call. If that fails, keep the old one.
     pub async fn before_call(&mut self, session: &mut S, notes: &mut LaneRecord) {
         self.made += 1;
         if self.made <= self.after {
@@ -32,7 +32,7 @@ impl<S: Session> Renewal<S> {
         self.made = 1;
         notes.watch.called_ns.store(clock_ns(), Relaxed);
         if notes.tape.kinds.iter().any(|kind| kind % 2 == 1) {
-            // What had no reply must arrive before.
+            // Operations without a reply must arrive first.
             notes.barriers += session.barrier().await.unwrap_or(0);
         }
         let servers = self.setup.servers.len() as u64;

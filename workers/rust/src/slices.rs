@@ -1,4 +1,4 @@
-//! Slices: lanes that stay ready in their threads, and play on for a short time when they are asked to.
+//! Slices: lanes that stay ready in their threads, and play on for a short time at each request.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,7 +24,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Why it cannot be played.
+    /// Why the slice cannot be played.
     pub fn refusal(&self) -> Option<&'static str> {
         (self.lead_in_us > self.length_us).then_some("a slice whose lead-in is not a part of it")
     }
@@ -32,7 +32,7 @@ impl Slice {
 
 /// Lanes that wait for their next slice, each in its thread.
 pub struct Slices {
-    /// Of the lanes' threads, which end with it.
+    /// The senders to the lanes' threads, which end when these are dropped.
     pub turns: Vec<Sender<Turn>>,
     pub watches: Vec<Arc<Watch>>,
     pub open_loop: bool,
@@ -49,7 +49,7 @@ impl Slices {
         Slices { turns, watches, open_loop, quiet, timeout_ns, totals, tape_ns: 0 }
     }
 
-    /// Ask the lanes for a slice that begins then.
+    /// Ask the lanes to play a slice from an instant on.
     pub fn begin(&self, slice: &Slice, start_ns: u64) -> Turn {
         let (length_ns, lead_in_ns) = (slice.length_us * 1000, slice.lead_in_us * 1000);
         let mut window = Window::new(start_ns, Some(length_ns), self.timeout_ns);
@@ -76,7 +76,7 @@ impl Slices {
         turn
     }
 
-    /// The result of a slice, which the totals get too.
+    /// The result of a slice; adds it to the totals.
     pub fn end(&mut self, slice: &Slice, turn: &Turn, before: Usage) -> Value {
         let (window, sums) = (&turn.task.window, &turn.sums);
         let callers = sums.callers.load(Relaxed);

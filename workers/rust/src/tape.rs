@@ -1,7 +1,7 @@
 //! The tape: read whole, checked before it is trusted (docs/tape.md), and its records as operations.
 //!
-//! A worker plays one or a few tapes in its life, so each is kept to its end: operations borrow
-//! from it.
+//! A worker plays only a few tapes in its life, so it keeps each until its end: operations borrow from
+//! them.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ struct Record {
     generation: u8,
 }
 
-/// A tape that is as its format says.
+/// A tape that passed all checks of its format.
 pub struct Tape {
     pub times: Option<Vec<u64>>,
     pub period_ns: u64,
@@ -67,7 +67,7 @@ pub struct Tape {
     pool: &'static [u8],
 }
 
-/// Why a file is no tape, or none for this worker.
+/// Why a file is no tape, or no tape for this worker.
 pub enum Refusal {
     NoTape(String),
     Unsupported(String),
@@ -245,13 +245,13 @@ impl Tape {
         Some(&self.pool[from..from + length])
     }
 
-    /// Whether a read may bring a value; `told` is the generation of its record.
+    /// Whether a read may bring a value; `told` is the generation in its record.
     pub fn allows(&self, key: u32, value: &[u8], told: u8) -> bool {
         let mut right = self.generations.right(told).iter();
         right.any(|&generation| self.value(key, value.len(), generation) == Some(value))
     }
 
-    /// The length that a key is stored with before anything is timed.
+    /// The length of a key's value in the prefill.
     pub fn length(&self, key: u32) -> usize {
         self.lengths[key as usize] as usize
     }
@@ -265,7 +265,7 @@ impl Tape {
             .collect()
     }
 
-    /// The write that stores a key before anything is timed.
+    /// The write that stores a key in the prefill.
     pub fn prefill(&'static self, key: usize) -> Operation {
         let record = Record {
             verb: Verb::SET,

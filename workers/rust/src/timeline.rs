@@ -1,4 +1,4 @@
-//! A window as it went: a thousand slices, what ended in each; a hundred of them are a section.
+//! The timeline of a window: the operations that ended in each of a thousand slices; a hundred are a section.
 
 use serde_json::{Value, json};
 
@@ -14,11 +14,11 @@ struct Slice {
     response_ns: u64,
 }
 
-/// All room is there before the window; an operation costs a comparison and two additions.
+/// All memory is allocated before the window; an operation costs a comparison and two additions.
 pub struct Timeline {
     start_ns: u64,
     slice_ns: u64,
-    /// When the slice that is going on ends.
+    /// The end of the current slice.
     pub end_ns: u64,
     at: usize,
     slices: Vec<Slice>,
@@ -29,8 +29,8 @@ fn section_of(slice: usize) -> usize {
 }
 
 impl Timeline {
-    /// Of a window that lasts so long; one that ends by a number of operations has a single slice,
-    /// which is not told.
+    /// For a window of this length; a window that ends by a number of operations has a single slice, which
+    /// is not reported.
     pub fn new(duration_ns: Option<u64>) -> Timeline {
         let slice_ns = duration_ns.unwrap_or(0) / SLICES as u64;
         Timeline {
@@ -42,13 +42,13 @@ impl Timeline {
         }
     }
 
-    /// The window begins then.
+    /// Set the window's begin.
     pub fn start(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
         self.end_ns = if self.slice_ns > 0 { start_ns + self.slice_ns } else { u64::MAX };
     }
 
-    /// Go on to the slice that an instant is in; its section.
+    /// Go on to the slice of an instant; returns its section.
     #[cold]
     pub fn advance(&mut self, now_ns: u64) -> usize {
         let last = self.slices.len() - 1;
@@ -58,7 +58,7 @@ impl Timeline {
         section_of(self.at)
     }
 
-    /// An operation ended in the slice that is going on.
+    /// Note an operation that ended in the current slice.
     pub fn note(&mut self, response_ns: u64) {
         let slice = &mut self.slices[self.at];
         slice.ok += 1;

@@ -2,7 +2,7 @@
 
 use crate::tape::{Operation, Tape, Verb};
 
-/// How an operation ended. From `WrongValue` on it failed.
+/// The result of an operation. From `WrongValue` on it failed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub enum ReplyStatus {
     Done,
@@ -16,10 +16,10 @@ pub enum ReplyStatus {
     Protocol,
 }
 
-/// A call log has no more of a wrong value.
+/// A call log keeps at most this many bytes of a wrong value.
 const MOST_WRONG_BYTES: usize = 4096;
 
-/// The notes of an operation: how it ended, the keys found, the value bytes moved, a wrong value.
+/// The result of an operation: status, keys found, value bytes read or written, a wrong value.
 pub struct Verified {
     pub status: ReplyStatus,
     pub found: usize,
@@ -28,7 +28,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// An end without keys or values.
+    /// A result without keys or values.
     pub fn of(status: ReplyStatus) -> Verified {
         Verified { status, found: 0, value_bytes: 0, wrong: Vec::new() }
     }
@@ -44,12 +44,12 @@ impl Verified {
     }
 }
 
-/// Whether a read may bring a value, at whatever length it was written; `told` is the generation of its record.
+/// Whether a read may bring a value, at any length that a write has; `told` is the generation in its record.
 fn right(tape: &Tape, key: u32, value: &[u8], told: u8) -> bool {
     !tape.verified || tape.allows(key, value, told)
 }
 
-/// A value that was read with its flags: all that cachemark stores has flags 0. With others it is one that no key has.
+/// A value that was read, if its flags are 0, as in all items of cachemark; else a value that no key has.
 pub fn plain(value: &[u8], flags: u32) -> &[u8] {
     if flags == 0 { value } else { b"other flags than 0" }
 }
@@ -63,7 +63,7 @@ pub fn one(tape: &Tape, op: &Operation, value: Option<&[u8]>) -> Verified {
     Verified::done(1, value.len())
 }
 
-/// A read of many keys: those that were found, mostly in the order in which they were asked for.
+/// A read of many keys: the values that were found, mostly in the order of the request.
 pub fn many<'a>(
     tape: &Tape,
     op: &Operation,
@@ -113,7 +113,7 @@ pub fn known(there: bool) -> Verified {
     }
 }
 
-/// A `cas`: nothing if the key was not there, or the value that was read and whether it was replaced.
+/// A `cas`: None without the key, or the value that was read and whether it was replaced.
 pub fn compared(tape: &Tape, op: &Operation, answer: Option<(&[u8], bool)>) -> Verified {
     let Some((value, stored)) = answer else { return Verified::of(ReplyStatus::Missed) };
     if !right(tape, op.indexes[0], value, 0) {

@@ -1,4 +1,4 @@
-//! When a run begins, what ends it, and how to wait for an instant in it.
+//! The begin and the end of a run, and waiting for an instant in it.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::time::{ClockId, clock_gettime};
 
-/// A sleep is late by some tens of µs; the rest of a wait is spent asking the clock.
+/// A sleep ends some tens of µs late, so the last part of a wait polls the clock.
 const SPIN_NS: u64 = 60_000;
-/// A wait looks this often whether it is still wanted.
+/// A wait checks at this interval whether the run was stopped.
 const LOOK_NS: u64 = 20_000_000;
 
 /// ns of a clock that only goes forward.
@@ -17,17 +17,17 @@ pub fn clock_ns() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-/// An instant of the wall clock, but not sooner than so long from now.
+/// An instant of the wall clock, but not before a minimal time from now.
 pub fn instant_of(start_unix_ns: u64, ahead_ns: u64) -> u64 {
     let wall_ns =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
     clock_ns() + start_unix_ns.saturating_sub(wall_ns).max(ahead_ns)
 }
 
-/// Shared by the lanes of a run. `end_ns` moves to the past when the run is stopped.
+/// Shared by the lanes of a run. A stop moves `end_ns` to the past.
 pub struct Window {
     pub start_ns: u64,
-    /// When the tape's time was 0, or would have been.
+    /// The instant at which the tape's time is 0.
     pub tape_start_ns: u64,
     pub end_ns: AtomicU64,
     pub stopped: AtomicBool,
@@ -37,7 +37,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window that begins at an instant of the clock and lasts so long.
+    /// A window from an instant of the clock on, with a length.
     pub fn new(start_ns: u64, duration_ns: Option<u64>, timeout_ns: u64) -> Window {
         let end_ns = start_ns + duration_ns.unwrap_or(u64::MAX / 4);
         Window {
@@ -76,7 +76,7 @@ impl Window {
         }
     }
 
-    /// After this instant, the rest of the window is never sent.
+    /// After this instant, lanes send no more operations of the window.
     pub fn drain_ns(&self) -> u64 {
         let grace = if self.stopped.load(Relaxed) { 0 } else { 2 * self.timeout_ns };
         self.end_ns.load(Relaxed) + grace

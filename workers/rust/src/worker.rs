@@ -1,4 +1,4 @@
-//! Requests in, answers out. Lanes play in threads of their own and come back when they are done.
+//! Requests in, answers out. Lanes play in threads of their own and return at the end.
 
 use std::fs::File;
 use std::io::{BufRead, Write, stdin};
@@ -23,14 +23,14 @@ use crate::watch::Watch;
 use crate::window::{Window, instant_of};
 
 const PROGRESS: Duration = Duration::from_secs(1);
-/// Lanes need a moment to be there before a window begins.
+/// The time that lanes need to be ready before a window begins.
 const START_AHEAD_NS: u64 = 5_000_000;
 
 enum Event<S: Session> {
     Line(String),
     /// The end of stdin.
     End,
-    /// A lane of a run, by the run's number, has ended: itself, or what it panicked with.
+    /// A lane of a run, by the run's number, has ended: the lane, or its panic.
     Over(u64, Result<Box<Lane<S>>, panics::Panic>),
     /// The last lane has ended a slice.
     SliceOver(u64),
@@ -43,7 +43,7 @@ pub struct Worker<S: Session> {
     events: Receiver<Event<S>>,
     sender: Sender<Event<S>>,
     player: Option<Player<S>>,
-    /// From begin_slices to end_slices; the lanes are in their threads meanwhile.
+    /// From begin_slices to end_slices; meanwhile the lanes are in their threads.
     slices: Option<Slices>,
     runs: u64,
     ended: bool,
@@ -82,7 +82,7 @@ impl<S: Session> Worker<S> {
 
     fn send(&mut self, message: &Value) {
         if writeln!(self.out, "{message}").is_err() {
-            self.ended = true; // the caller is gone
+            self.ended = true; // the orchestrator is gone
         }
     }
 
@@ -142,7 +142,7 @@ impl<S: Session> Worker<S> {
             Err(error) => return failed("protocol", &format!("run: {error}"), true),
         };
         if !["prefill", "warmup", "measure"].contains(&run.phase.as_str()) {
-            return failed("protocol", "no phase that it knows", true);
+            return failed("protocol", "an unknown phase", true);
         }
         self.close_slices();
         let Some(mut player) = self.player.take() else {
@@ -169,7 +169,7 @@ impl<S: Session> Worker<S> {
         message
     }
 
-    /// Each lane into its thread.
+    /// Move each lane into its thread.
     fn start(
         &mut self,
         player: &mut Player<S>,
@@ -221,7 +221,7 @@ impl<S: Session> Worker<S> {
         Ok(lanes)
     }
 
-    /// Wait for a lane that has ended, or for all of them to have ended a slice: that is no lane.
+    /// Wait until a lane has ended, or until all have ended a slice (None).
     fn wait(
         &mut self,
         window: &Window,
@@ -263,7 +263,7 @@ impl<S: Session> Worker<S> {
         self.send(&json!({"type": "progress", "ops": ops, "errors": errors}));
     }
 
-    /// Each lane into a thread, where it waits for slices.
+    /// Move each lane into a thread, where it waits for slices.
     fn begin_slices(&mut self) -> Value {
         self.close_slices();
         let Some(player) = &mut self.player else {
@@ -343,14 +343,14 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Whatever comes next, it is no slice.
+    /// End the slices.
     fn close_slices(&mut self) {
         if self.slices.is_some() {
             self.end_slices();
         }
     }
 
-    /// The requests while a run goes on.
+    /// Handle the requests during a run.
     fn read_during_run(&mut self, line: &str, window: &Window) {
         let request: Value = serde_json::from_str(line).unwrap_or_default();
         match request["type"].as_str() {

@@ -15,8 +15,8 @@ import java.util.Set;
 /**
  * Caffeine: a cache in this process, for scale. All callers share it.
  *
- * <p>It may hold as many entries as the tape has keys, so that it keeps the books that a bounded
- * cache keeps, and evicts nothing. Where the tape has expiry times each entry has its own.
+ * <p>Its bound is the number of keys on the tape, so that it does the work of a bounded cache, but
+ * evicts nothing. If the tape has expiry times, each entry has its own.
  */
 public final class Caffeine implements cachemark.worker.Client {
     private static final Set<String> KINDS = Set.of("get", "mget", "set", "add", "replace", "delete");

@@ -37,15 +37,15 @@ import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
 
 /**
- * folsom: completion stages over netty, one connection for each client. A blocking call is a stage
- * that is awaited.
+ * folsom: completion stages over netty, one connection for each client. A blocking call awaits a
+ * stage.
  *
- * <p>A time-out of the library closes its connection, and so does an error reply that it does not
- * expect: what follows fails at once until it is connected again. It asks for a key of its own when
- * it connects, before any window. `text` is its ascii client. It has no `version`, no multi-key set
- * and nothing without a reply; `gat` is on the binary wire alone, `incr` and `decr` on the text wire,
- * as the binary one creates a counter that is not there. It makes an expiry time of 30 days or more
- * an instant. Its consistent hashing is its own, not ketama's.
+ * <p>A time-out closes its connection, and so does an unexpected error reply: all later calls fail
+ * at once until it is connected again. It asks for a key of its own when it connects, before any
+ * window. `text` is its ascii client. It has no `version`, no multi-key set and no operations without
+ * a reply; `gat` is on the binary wire only, `incr` and `decr` on the text wire only, since on the
+ * binary wire they create a missing counter. It turns an expiry time of 30 days or more into an
+ * instant. Its consistent hashing is its own, not ketama's.
  */
 public final class Folsom implements Client {
     private static final Pattern CLIENT_STATUS =
@@ -104,8 +104,8 @@ public final class Folsom implements Client {
         if (setup.common()) {
             builder.withConnectionTimeoutMillis(setup.timeoutMs);
             builder.withMaxOutstandingRequests(Math.max(LEAST_OUTSTANDING, setup.outstanding()));
-            builder.withMaxSetLength(Integer.MAX_VALUE); // what is too large is the server's to say
-            builder.withRetry(false); // of an operation whose connection was closed
+            builder.withMaxSetLength(Integer.MAX_VALUE); // the server decides which values are too large
+            builder.withRetry(false); // no retry after a closed connection
         }
         MemcacheClient<byte[]> client = setup.binary() ? builder.connectBinary() : builder.connectAscii();
         try {
@@ -179,7 +179,7 @@ public final class Folsom implements Client {
             return found;
         }
 
-        /** Whether it was done; what is neither that nor refused is a failure. */
+        /** Whether it was done or refused; any other status is a failure. */
         private static boolean done(MemcacheStatus status) throws Failure {
             return switch (status) {
                 case OK -> true;
@@ -219,7 +219,7 @@ public final class Folsom implements Client {
             return PROTOCOL;
         }
 
-        /** Why the library closed the connection, which is all that it tells. */
+        /** Why the library closed the connection: it reports nothing else. */
         private static long reason(String text) {
             if (text.contains("SERVER_ERROR") || text.contains("OUT_OF_MEMORY")) {
                 return SERVER;

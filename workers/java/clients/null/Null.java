@@ -15,8 +15,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 
 /**
- * No library at all: it answers at once, as if what the prefill stores were there and nothing else.
- * It remembers nothing. What is measured is the loop's own cost.
+ * No library: it answers at once, and stores nothing. The keys of the prefill are always there, and no
+ * others. It measures the loop's own cost.
  */
 public final class Null implements Client {
     private static final Set<String> KINDS = Set.of(
@@ -92,7 +92,7 @@ public final class Null implements Client {
             }
         }
 
-        /** The value that the prefill stored for a key, or null; cut anew if there were too many to keep. */
+        /** The prefill's value of a key, or null; cut anew if there were too many to keep. */
         private byte[] value(int key) {
             if (key >= values.length) {
                 return null;
@@ -143,7 +143,7 @@ public final class Null implements Client {
         public void close() {}
     }
 
-    /** The values of a batch, which are best asked for in its own order. */
+    /** The values of a batch; look-ups in the batch's order are fastest. */
     private static final class Found extends AbstractMap<String, byte[]> {
         private final Answers answers;
         private final Op op;

@@ -32,7 +32,7 @@ public final class Elasticache extends Spymemcached {
             return;
         }
         factory.setSSLContext(setup.tls.context);
-        // It takes one name for all servers, and without it asks DNS for the name of each address.
+        // It takes one name for all servers; without a name, it asks DNS for the name of each address.
         if (setup.tls.name != null) {
             factory.setHostnameForTlsVerification(setup.tls.name);
         } else if (setup.servers.size() == 1) {

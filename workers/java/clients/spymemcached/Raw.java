@@ -23,6 +23,6 @@ final class Raw implements Transcoder<Object> {
 
     @Override
     public int getMaxSize() {
-        return Integer.MAX_VALUE; // what is too large is the server's to say
+        return Integer.MAX_VALUE; // the server decides which values are too large
     }
 }

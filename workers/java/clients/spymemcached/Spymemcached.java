@@ -43,10 +43,10 @@ import net.spy.memcached.ops.StatusCode;
 /**
  * spymemcached: one connection and one thread of I/O for each client, and futures for everything.
  *
- * <p>A blocking call is the future and its `get`, as the library's own blocking calls are; its
- * status tells a miss from a failure, which its `get(key)` alone would not. An error reply on the
- * text wire makes it drop the connection: what follows waits for the next one, or times out.
- * `gat` is on the binary wire alone. It has no commands without a reply and no multi-key set.
+ * <p>A blocking call is the future and its `get`, like the library's own blocking calls; the future's
+ * status distinguishes a miss from a failure, as the library's `get(key)` does not. After an error
+ * reply on the text wire it drops the connection: later calls wait for the next one, or time out.
+ * `gat` is on the binary wire only. It has no commands without a reply and no multi-key set.
  */
 public class Spymemcached implements Client {
     private static final Set<String> KINDS =
@@ -124,7 +124,7 @@ public class Spymemcached implements Client {
         return opened;
     }
 
-    /** Have its connections encrypted if that is asked for. The library has no TLS, its fork has. */
+    /** Encrypt its connections on request. The library has no TLS, but its fork has. */
     void encrypt(ConnectionFactoryBuilder factory, Prepare setup) {}
 
     private static final class OpenSession implements Session {
@@ -262,7 +262,7 @@ public class Spymemcached implements Client {
             }
         }
 
-        /** `version` on each connection: those that do not answer in time are left out. */
+        /** `version` on each connection; leaves out connections without an answer in time. */
         @Override
         public int barrier() throws IOException {
             int connections = client.getNodeLocator().getAll().size();

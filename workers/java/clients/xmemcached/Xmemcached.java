@@ -36,13 +36,13 @@ import net.rubyeye.xmemcached.transcoders.Transcoder;
 /**
  * xmemcached: blocking calls over one connection for each client, by its own event loop.
  *
- * <p>As it comes it joins gets that wait to be written into one, and asks once for a key that
- * several callers want; on the common ground each get is one. That it writes several waiting
- * requests at once stays on: the other libraries do so too. On the binary wire it makes waiting
- * sets quiet ones but for the last, which cannot be switched off; each stays a set of its own.
+ * <p>By default it joins waiting gets into one, and asks once for a key that several callers want; in
+ * the profile `common` each get is one request. It still writes several waiting requests at once, as
+ * the other libraries do. On the binary wire it sends waiting sets as quiet sets, except the last;
+ * this cannot be switched off, but each remains a separate set.
  *
- * <p>Left out: `incr` and `decr`, which create a counter that is not there, and a multi-key set,
- * which it has not. `gat` is on the binary wire alone.
+ * <p>Left out: `incr` and `decr`, which create a missing counter, and a multi-key set, which the
+ * library lacks. `gat` is on the binary wire only.
  */
 public final class Xmemcached implements Client {
     private static final Pattern CLIENT_STATUS = Pattern.compile("^(Invalid arguments|Unknown command|Incr/Decr)");
@@ -116,7 +116,7 @@ public final class Xmemcached implements Client {
         }
         OpenSession opened = new OpenSession(client, setup.servers.size());
         try {
-            opened.barrier(); // a server that was not reached is no error to the builder
+            opened.barrier(); // the builder does not report an unreachable server
         } catch (Exception unreachable) {
             opened.close();
             throw unreachable;
@@ -208,7 +208,7 @@ public final class Xmemcached implements Client {
             if (error instanceof TimeoutException) {
                 return TIMEOUT;
             }
-            if (error instanceof MemcachedServerException) { // each binary status, by its words
+            if (error instanceof MemcachedServerException) { // any binary status, told apart by its text
                 String text = String.valueOf(error.getMessage());
                 return CLIENT_STATUS.matcher(text).find() ? CLIENT : SERVER;
             }

@@ -1,10 +1,10 @@
 //! async-memcached: a connection and a Tokio executor of its own for each thread; meta or text.
 //!
-//! It has no time-outs: in the profile `common` each call is given up after the one that is asked
-//! for, in `defaults` none is. A client whose call was given up or cut off stays closed for ever, so
-//! the next operation begins with a new one, as a program has to; these are the reconnects. The text
-//! protocol of the library has no `gets`, `replace`, `touch`, `gat` and `cas`, the meta protocol no
-//! writes without a reply.
+//! It has no time-outs: in the profile `common` this file gives up each call after the trial's
+//! time-out, in `defaults` it gives up none. A client whose call was given up or cut off stays closed
+//! for ever, so the next operation begins with a new client, as in a program; these are the
+//! reconnects. The text protocol of the library has no `gets`, `replace`, `touch`, `gat` and `cas`,
+//! the meta protocol no writes without a reply.
 
 use std::future::Future;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct AsyncMemcached {
     meta: bool,
     timeout: Option<Duration>,
     reconnects: u64,
-    /// The flag of the last expiry time: most tapes have one alone.
+    /// The flag of the last expiry time: most tapes have only one.
     expiry: (u32, String),
 }
 
@@ -195,7 +195,7 @@ impl Session for AsyncMemcached {
     }
 }
 
-/// The value that the text protocol brought.
+/// The value from the text protocol.
 fn plain(value: &Value) -> &[u8] {
     verify::plain(bytes(&value.data), value.flags.unwrap_or(0))
 }
@@ -252,7 +252,7 @@ async fn meta(client: &mut Library, op: &Operation, expiry: &str) -> Result<Answ
         Verb::GET | Verb::MGET => &["v"],
         Verb::GETS | Verb::CAS => &["v", "c"],
         Verb::GAT => &["v", expiry],
-        // Without a flag in the reply it takes a hit for a miss.
+        // Without a flag in the reply, the library takes a hit for a miss.
         Verb::TOUCH => &[expiry, "t"],
         Verb::ADD => &[expiry, "ME"],
         Verb::REPLACE => &[expiry, "MR"],

@@ -1,10 +1,10 @@
 //! memcache: the classic client; a pool with one connection for each thread; binary or text.
 //!
-//! Its pool asks the server for its `version` before each operation: users get that, so it is
-//! measured, unless the option `test_on_check_out=off` spares it. TCP_NODELAY is its default.
-//! On the text wire it does not report that an `add` or `replace` was refused: these are binary alone.
-//! In binary its `incr` and `decr` make a counter that is missing: only tapes on which none can be.
-//! Over a Unix socket it has no time-outs.
+//! Its pool asks the server for its `version` before each operation. Users have this cost, so it is
+//! measured, unless the option `test_on_check_out=off` turns it off. TCP_NODELAY is its default. On
+//! the text wire it does not report a refused `add` or `replace`: these are on the binary wire only.
+//! On the binary wire its `incr` and `decr` create a missing counter: this file refuses tapes on which
+//! a counter can be missing. Over a Unix socket it has no time-outs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl Session for Memcache {
         let deletes = tape.kinds.contains(&(2 * usize::from(Verb::DELETE.0)));
         if setup.wire == "binary" && steps && (deletes || !tape.whole) {
             return Some(
-                "binary: its incr and decr make a counter that is not there, and say nothing",
+                "binary: its incr and decr silently create a missing counter",
             );
         }
         tape.repeats.then_some("a batch that names a key twice: the library gives maps")
@@ -144,7 +144,7 @@ impl Session for Memcache {
                 verify::one(tape, op, value.as_ref().map(|(value, flags)| verify::plain(value, *flags)))
             }
             Answer::Values(values) => {
-                // In the order in which they were asked for, which makes them quick to judge.
+                // In the order of the request, in which they are quick to judge.
                 let found = |key: &&'static str| {
                     let (value, flags) = values.get(*key)?;
                     Some((key.as_bytes(), verify::plain(value, *flags)))
@@ -223,9 +223,9 @@ fn pool(setup: &Prepare, server: &str, opened: &Arc<AtomicU64>) -> Result<memcac
     let mut url = Url::parse(&url).map_err(|error| error.to_string())?;
     if let Some((user, password)) = setup.login()? {
         let taken = url.set_username(user).is_ok() && url.set_password(Some(&password)).is_ok();
-        // Characters that a URL encodes, the library sends encoded.
+        // The library sends characters encoded that a URL encodes.
         if !taken || url.username() != user || url.password() != Some(&password) {
-            return Err("auth: it takes no such login in its URL".into());
+            return Err("auth: the library's URL cannot have this login".into());
         }
     }
     builder.build(ConnectionManager::new(url)).map_err(|error| error.to_string())

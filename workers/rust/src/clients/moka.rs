@@ -1,7 +1,7 @@
 //! moka: a cache inside this process, shared by all threads; it has no server.
 //!
-//! Keys are `String`, values `Arc<[u8]>`, which a hit hands out without copying. Without a capacity
-//! and without expiry: tapes with expiry times are refused.
+//! Keys are `String`, values `Arc<[u8]>`, which a hit returns without a copy. It has no capacity and
+//! no expiry, so it refuses tapes with expiry times.
 
 use std::sync::Arc;
 

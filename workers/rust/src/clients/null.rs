@@ -1,4 +1,4 @@
-//! null: no library at all. What is measured with it is the loop's own cost. It remembers nothing:
+//! null: no library. It measures the loop's own cost. It remembers nothing:
 //! what the prefill stores is there, and nothing else.
 
 use crate::client::{Client, Session};
@@ -6,7 +6,7 @@ use crate::prepare::Prepare;
 use crate::tape::{Operation, Tape, Verb};
 use crate::verify::{self, ReplyStatus, Verified};
 
-/// Answers each read with what it has to bring, and does nothing else.
+/// Answers each read with the right value.
 pub struct Null;
 
 const QUIET: &[Verb] = &[

@@ -28,10 +28,10 @@ final class CallLog {
     private final int lane;
     private final int lanes;
     private final JsonArray wrong = new JsonArray();
-    /** Read by others while the lane plays, also while a call of it hangs. */
+    /** Other threads read this while the lane plays, even while a call hangs. */
     private volatile int bytes;
 
-    /** Room for the calls of a caller, which plays a lane of a tape that has groups. */
+    /** Memory for the calls of a caller, which plays a lane of a tape with groups. */
     CallLog(int caller, int callers, int group, int lane, int lanes) {
         int most = RECORD_BYTES * (MOST_RECORDS / callers);
         records = ByteBuffer.allocate(most).order(ByteOrder.LITTLE_ENDIAN);
@@ -41,7 +41,7 @@ final class CallLog {
         this.lanes = lanes;
     }
 
-    /** Note a call that has ended, of the operation at a place among the lane's. */
+    /** Note a call that has ended; `place` is its operation's number in the lane. */
     void note(Op op, int place, Object answer, long outcome, long began, long now) {
         int at = bytes;
         if (at == records.capacity()) {
@@ -66,7 +66,7 @@ final class CallLog {
         }
     }
 
-    /** The outcome of a call in the log: failures follow in the order of their codes. */
+    /** The outcome of a call in the log: failures have the order of their codes. */
     private static byte logged(Op op, long outcome) {
         if (outcome < 0) {
             return (byte) (MISS - outcome);
@@ -107,7 +107,7 @@ final class CallLog {
         }
     }
 
-    /** The first wrong values of all lanes, as they are sent. */
+    /** The first wrong values of all lanes, for the message. */
     static JsonArray wrongReplies(Lane[] lanes) {
         JsonArray first = new JsonArray();
         for (Lane lane : lanes) {

@@ -11,14 +11,14 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * The client files for a harness that has loops of its own: open clients, store the keys, and hand
- * each caller its operations of a tape, one group at a time. Most tapes have groups of one operation.
+ * The client files for a harness with its own loops: opens clients, stores the keys, and plays each
+ * caller's operations of a tape, one group at a time. Most tapes have groups of one operation.
  *
- * <p>With a depth above 1, a caller begins as many operations of a group and waits for all of them
+ * <p>With a depth above 1, a caller begins `depth` operations of a group and waits for all of them
  * before it begins the next ones. A client without futures makes one at a time.
  *
- * <p>Such a harness counts calls, not answers. So a call that is anything but right and whole (a
- * failure, a wrong value, a key that is gone, a write that was refused) throws.
+ * <p>Such a harness counts calls, not answers. So a call without a right and whole answer (a failure,
+ * a wrong value, a missing key, a refused write) throws.
  */
 public final class Calls implements AutoCloseable {
     private static final Logger LOG = Logger.getLogger("");
@@ -62,7 +62,7 @@ public final class Calls implements AutoCloseable {
         request.addProperty("timeout_ms", timeoutMs);
         boolean pipelines = client.features().contains("pipeline");
         request.addProperty("depth", pipelines ? depth : 1);
-        // A harness times whole groups, so futures of several servers may be awaited in any order.
+        // A harness times whole groups, so it may await the futures of several servers in any order.
         Prepare setup = new Prepare(request, tape, false);
         setup.check(client);
         this.setup = setup;
@@ -83,7 +83,7 @@ public final class Calls implements AutoCloseable {
         while (caller.call() != null) {}
     }
 
-    /** The calls of one thread; each caller is one thread's own. */
+    /** The calls of one thread. */
     public Caller caller(int thread) {
         Session session = sessions.get(thread * sessions.size() / scripts.length);
         Script script = new Script.Looped(scripts[thread], null, 0);
@@ -108,7 +108,7 @@ public final class Calls implements AutoCloseable {
             timeoutNs = setup.timeoutMs * 1_000_000;
         }
 
-        /** Make the calls of the next group; the last answer, or null where there is no other. */
+        /** Make the calls of the next group; the last answer, or null. */
         public Object call() throws Exception {
             Object last = null;
             for (int made = 0; made < group; made += ops.length) {

@@ -15,13 +15,13 @@ public interface Client {
 
     String version();
 
-    /** The library's own choice first; only `none` for a cache in this process. */
+    /** The wires, the library's own choice first; only `none` for a cache in this process. */
     List<String> wires();
 
-    /** Of threads, pipeline, in_order, open_loop, unix, shared, cluster, merges. */
+    /** Some of threads, pipeline, in_order, open_loop, unix, shared, cluster, merges. */
     Set<String> features();
 
-    /** The features, and what the worker's own loops make of them. */
+    /** The features, with those that the worker's loops add. */
     default Set<String> claims() {
         Set<String> claims = new TreeSet<>(features());
         if (claims.contains("pipeline")) {
@@ -33,16 +33,16 @@ public interface Client {
         return claims;
     }
 
-    /** Kinds of operation on a wire, and of these what can be begun without waiting. */
+    /** Kinds of operation on a wire; with `pipelined`, only kinds that can begin without waiting. */
     Set<String> kinds(String wire, boolean pipelined);
 
-    /** The options that it knows, each with its values. */
+    /** Its options, each with its values. */
     Map<String, Set<String>> options();
 
-    /** Connect. Whatever is thrown means that a server cannot be reached. */
+    /** Connect. Any exception means that a server cannot be reached. */
     Session open(Prepare setup) throws Exception;
 
-    /** The client of a name. Raises Unsupported where its library is not on the class path. */
+    /** The client of a name. Throws Unsupported if its library is not on the class path. */
     static Client load(String name) {
         // In Turkish, the capital of i is not I.
         String simple = name.substring(0, 1).toUpperCase(Locale.ROOT) + name.substring(1);

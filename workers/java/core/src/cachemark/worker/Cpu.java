@@ -8,9 +8,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * CPU time of this process so far. The kernel tells the whole process's in ticks of 10 ms, of which
- * a short run has few; the threads' in ns, but not of those that ended nor since a thread was last
- * scheduled; a thread's own exactly, when it asks itself. A run takes the largest of the three.
+ * CPU time of this process so far. The kernel reports the whole process's time in ticks of 10 ms,
+ * too coarse for a short run; the threads' times in ns, but without ended threads and without the
+ * current time slice; a thread's own time exactly, to itself. A run takes the largest of the three.
  */
 record Cpu(long userTicks, long systemTicks, long threadsNs) {
     private static final long TICK_NS = 10_000_000;
@@ -47,7 +47,7 @@ record Cpu(long userTicks, long systemTicks, long threadsNs) {
         return THREADS.getCurrentThreadCpuTime();
     }
 
-    /** User and system ns since an earlier reading; `callersNs` is what the callers used alone. */
+    /** User and system ns since an earlier reading; `callersNs` is the time of the callers alone. */
     long[] since(Cpu before, long callersNs) {
         long user = userTicks - before.userTicks;
         long system = systemTicks - before.systemTicks;

@@ -5,7 +5,7 @@ import com.google.gson.JsonObject;
 import java.util.Arrays;
 import org.HdrHistogram.Histogram;
 
-/** The end of a run, or of slices, as it is sent. */
+/** The message `done`: the end of a run, or of slices. */
 final class Done {
     private Done() {}
 
@@ -52,7 +52,7 @@ final class Done {
         done.addProperty("max_in_flight", inFlight);
         done.addProperty("queued", queued);
         done.addProperty("unsent", unsent);
-        // A library that connects again does not say so: these are the worker's own, none.
+        // The libraries do not report their reconnects, and the worker itself makes none.
         done.addProperty("reconnects", 0);
         done.addProperty("cpu_user_ns", totals.cpuNs[0]);
         done.addProperty("cpu_system_ns", totals.cpuNs[1]);
@@ -64,7 +64,7 @@ final class Done {
         return done;
     }
 
-    /** The sections of all lanes, whose timelines become that of the first; null without any. */
+    /** The sections of all lanes, whose timelines are added to the first lane's; null without any. */
     private static JsonObject sections(Lane[] own) {
         Timeline timeline = own[0].timeline;
         Arrays.stream(own).skip(1).forEach(lane -> timeline.add(lane.timeline));

@@ -7,7 +7,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** A session whose caller gives up some of its calls (PROTOCOL.md, `GiveUp`): it cancels their futures. */
 final class GivingUp implements Session {
-    /** A wait looks this often whether the reply is there. */
+    /** A wait checks at this interval whether the reply is there. */
     private static final long LOOK_NS = 200_000;
 
     private final Session session;
@@ -33,13 +33,13 @@ final class GivingUp implements Session {
         return hasCome() && canBeGivenUp(op) ? giveUp(op) : session.call(op);
     }
 
-    /** Whether the call that begins now is an `every`-th of those that begin in the part. */
+    /** Whether the call that begins now is one of each `every` calls in the part. */
     private boolean hasCome() {
         long now = System.nanoTime();
         return now >= beginNs && now < endNs && ++calls % every == 0;
     }
 
-    /** An operation of two round trips, or without a future, cannot. */
+    /** An operation of two round trips, or without a future, cannot be given up. */
     private static boolean canBeGivenUp(Op op) {
         return op.verb != Verb.CAS && op.verb != Verb.VERSION;
     }

@@ -5,9 +5,9 @@ import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import org.HdrHistogram.Histogram;
 
-/** The times of whole groups of the tape (docs/tape.md), which a lane notes in the order of its calls. */
+/** The times of whole groups of the tape (docs/tape.md). A lane notes operations in the order of its calls. */
 final class Groups {
-    /** Of a prefill, or of a tape without groups whose times are measured. */
+    /** For a prefill, or for a tape whose groups are not timed. */
     static final Groups NONE = new Groups(0);
 
     private final int length;
@@ -16,9 +16,9 @@ final class Groups {
     private int place;
 
     private long beganNs;
-    /** All operations of the group so far were right and are counted. */
+    /** All operations of the group so far were right and count. */
     private boolean whole;
-    /** Operations that are noted in another order than their calls. */
+    /** Operations that ended in another order than their calls began. */
     private int outOfOrder;
 
     static Groups of(TapeFile tape) {
@@ -39,7 +39,7 @@ final class Groups {
         }
     }
 
-    /** Note an operation: whether it was right and is counted, its begin and its end. */
+    /** Note an operation: whether it was right and counts, its begin and its end. */
     void note(boolean ok, long began, long now) {
         if (this == NONE) {
             return;
@@ -61,21 +61,21 @@ final class Groups {
         }
     }
 
-    /** A call that could not begin is noted next, before `older` older ones: their groups are not counted. */
+    /** A call that could not begin is noted next, before `older` older ones: their groups do not count. */
     void notedBefore(int older) {
         if (this != NONE) {
             outOfOrder = Math.max(outOfOrder, older + 1);
         }
     }
 
-    /** A slice begins: a group that the last one has cut is not counted. */
+    /** A slice begins: a group that the last slice has cut does not count. */
     void cut() {
         if (this != NONE) {
             whole = false;
         }
     }
 
-    /** The groups of all lanes, as they are sent, which are added to the first. */
+    /** The groups of all lanes for the message, added to the first lane's. */
     static JsonElement message(Lane[] own) {
         Groups sum = own[0].slice.groups;
         if (sum == NONE) {

@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Allocations and collections of the JVM so far. It knows the bytes of live threads only, so they
+ * Allocations and collections of the JVM so far. The JVM knows the bytes of live threads only, so they
  * are unknown for a run in which a thread ended. It counts no objects.
  */
 record Heap(Map<Long, Long> threadBytes, long threadsStarted, long collections, long collectionMs) {
@@ -17,7 +17,7 @@ record Heap(Map<Long, Long> threadBytes, long threadsStarted, long collections, 
         long ms = 0;
         for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
             String name = collector.getName();
-            if (!name.contains("Concurrent") && !name.contains("Cycles")) { // these work beside the program
+            if (!name.contains("Concurrent") && !name.contains("Cycles")) { // these run beside the program
                 count += collector.getCollectionCount();
                 ms += collector.getCollectionTime();
             }
@@ -33,7 +33,7 @@ record Heap(Map<Long, Long> threadBytes, long threadsStarted, long collections, 
         return new Heap(threadBytes, threads.getTotalStartedThreadCount(), count, ms);
     }
 
-    /** The growth since an earlier reading, as it is sent. */
+    /** The growth since an earlier reading, for the message. */
     JsonObject since(Heap before) {
         JsonObject heap = new JsonObject();
         heap.addProperty("allocated_bytes", bytesSince(before));

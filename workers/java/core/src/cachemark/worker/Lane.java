@@ -6,8 +6,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * One caller in one run: the loops that are measured. Between two readings of the clock there is
- * the library and nothing else; nothing here allocates.
+ * One caller in one run: the measured loops. Between two readings of the clock there is only the
+ * library's call; nothing here allocates.
  */
 final class Lane {
     private static final VarHandle OK = handle("okSoFar");
@@ -21,7 +21,7 @@ final class Lane {
     private Recorder recorder;
     private final Script script;
     private Window window;
-    /** Operations that it may begin; less than 0 is no limit. */
+    /** The most operations that it may begin; below 0: no limit. */
     private long left;
 
     long sentNs;
@@ -34,7 +34,7 @@ final class Lane {
     CallLog calls;
     /** The CPU time of its thread, with its wait for the window. */
     long cpuNs;
-    /** Read by others while it plays. */
+    /** Other threads read these while it plays. */
     private volatile long okSoFar;
 
     private volatile long failedSoFar;
@@ -89,7 +89,7 @@ final class Lane {
         return failedSoFar;
     }
 
-    /** Note a call; return its result, which is a time-out if it lasted that long. */
+    /** Note a call; returns its result, which is a timeout if the call lasted too long. */
     private long note(Op op, long outcome, long began, long now, long lagNs) {
         long serviceNs = now - began;
         long came = serviceNs >= window.timeoutNs ? Verify.TIMEOUT : outcome;
@@ -109,7 +109,7 @@ final class Lane {
         return came;
     }
 
-    /** In a closed loop after each completion and before the first call; in an open one what is due. */
+    /** In a closed loop after each completion and before the first call; in an open loop at each due call. */
     private void lookAtParts(long now) {
         if (now >= slice.nextPartNs && !script.isEmpty()) {
             recorder = recorders[0];
@@ -145,8 +145,8 @@ final class Lane {
     }
 
     /**
-     * Up to `depth` operations outstanding. A caller with futures waits for the oldest, and takes
-     * with it what else is there by then, or waits for all. A reply is noted when it is taken.
+     * Up to `depth` operations outstanding. A caller with futures waits for the oldest and then also
+     * takes other finished ones, or it waits for all. It notes a reply when it takes it.
      */
     void pipelined(int depth, boolean refillAll) {
         Op[] ops = new Op[depth];
@@ -195,7 +195,7 @@ final class Lane {
                 oldest = oldest + 1 < depth ? oldest + 1 : 0;
                 count--;
             } while (count > 0 && (refillAll || futures[oldest].isDone()));
-            lookAtParts(endedNs); // what was there together is one completion
+            lookAtParts(endedNs); // replies that were there together are one completion
         }
     }
 
@@ -252,7 +252,7 @@ final class Lane {
         }
     }
 
-    /** Note what was due in the window and will not be sent: it waited at least until now. */
+    /** Note operations that were due in the window and that will not be sent: they waited until now. */
     private void noteUnsent(Op op, long due) {
         long now = System.nanoTime();
         long until = Math.min(window.endNs, now);
@@ -268,7 +268,7 @@ final class Lane {
         }
     }
 
-    /** End operations that had no reply by commands that have one. */
+    /** Send commands with a reply after operations without one. */
     void endQuiet() {
         if (ok + failed == 0) {
             return;
@@ -276,7 +276,7 @@ final class Lane {
         try {
             barriers += session.barrier();
             endedNs = System.nanoTime();
-        } catch (Exception error) { // the server is gone, and with it what was sent last
+        } catch (Exception error) { // the server is gone, with the last operations
             System.err.println("no answer after the last operations without one: " + error);
         }
     }

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 
 /** A user and a password. */
 public record Login(String user, String password) {
-    /** As the option `auth` names them: `USER:FILE`, whose first line is the password. */
+    /** From the option `auth`, `USER:FILE`; the first line of the file is the password. */
     static Login read(String text) {
         int colon = text.indexOf(':');
         try (var lines = Files.lines(Path.of(text.substring(colon + 1)))) {

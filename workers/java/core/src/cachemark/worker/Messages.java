@@ -29,7 +29,7 @@ final class Messages {
         return message;
     }
 
-    /** Who a client is and what it can do. */
+    /** A client's identity and capabilities. */
     static JsonObject ready(String name, Client client) {
         JsonObject ready = of("ready");
         ready.addProperty("protocol", 2);

@@ -2,7 +2,7 @@ package cachemark.worker;
 
 import java.util.List;
 
-/** One operation of a lane, ready to be made: what client files read. */
+/** One prepared operation of a lane, for client files. */
 public final class Op {
     public final Verb verb;
     public final boolean noreply;
@@ -16,19 +16,19 @@ public final class Op {
     public final List<byte[]> values;
 
     public final int exptimeS;
-    /** By how much it counts up or down. */
+    /** The amount by which it counts up or down. */
     public final long amount;
 
     final int kind;
     final int[] indexes;
-    /** Its first key and how many: what the loop asks for is in the object itself. */
+    /** Its first key and the number of keys, in the object itself for the loop. */
     final int first;
 
     final int count;
     final int keyBytes;
     final int valueBytes;
     final Tape tape;
-    /** Of what it writes; of a read that of the lane's last write of the key before it. */
+    /** The generation that it writes, or for a read the one of the lane's last write of the key before it. */
     final int generation;
 
     private final int length;
@@ -64,12 +64,12 @@ public final class Op {
         lacks = writesOne && value == null || values != null && values.contains(null);
     }
 
-    /** This operation with its values; itself if it has all it needs. */
+    /** This operation with its values; itself if it has them already. */
     Op whole() {
         return lacks ? new Op(tape, verb, noreply, indexes, length, exptimeS, generation, tape::value) : this;
     }
 
-    /** How many keys it names, and which each is on the tape. */
+    /** The number of its keys, and each key's number on the tape. */
     public int count() {
         return count;
     }

@@ -6,7 +6,7 @@ final class OwnError extends RuntimeException {
         super(describe(mistake), mistake);
     }
 
-    /** Throw what was thrown by this worker's own code: a library's exceptions are its failures. */
+    /** Throw an OwnError for an exception of this worker's own code; a library's exceptions are failures. */
     static void check(Throwable thrown) {
         boolean mistake = thrown instanceof RuntimeException || thrown instanceof Error;
         if (mistake && origin(thrown) != null) {

@@ -26,13 +26,13 @@ final class Player {
     private final ExecutorService callers;
     private final Op[][] scripts;
     private final long[][] times;
-    /** Of each lane: a recorder for each section of a window, or one. */
+    /** For each lane: a recorder for each section of a window, or one. */
     private final Recorder[][] recorders;
 
     private final Timeline[] timelines;
     private final Groups[] groups;
     private final boolean quiet;
-    /** Of the tape and of its prefill. */
+    /** The kinds of the tape and of its prefill. */
     private final Set<Integer> kinds = new TreeSet<>();
 
     private volatile Lane[] lanes = {};
@@ -41,7 +41,7 @@ final class Player {
     private volatile boolean playing;
     private Slices slices;
 
-    /** Whatever is thrown means that a server cannot be reached. */
+    /** Any exception means that a server cannot be reached. */
     Player(Client client, Prepare setup) throws Exception {
         this.setup = setup;
         tape = setup.tape;
@@ -52,7 +52,7 @@ final class Player {
         boolean inOrder = inTurn || client.features().contains("in_order");
         boolean own = !setup.servers.isEmpty() && setup.connections <= setup.threads;
         if (!own || !inOrder || !setup.common() || tape.file.lanes != all) {
-            tape.acceptAnyGeneration(); // they are for another way to play the tape
+            tape.acceptAnyGeneration(); // operations may overtake each other, or the generations are for other lanes
         }
         scripts = tape.scripts(first, setup.threads, all);
         times = new long[setup.threads][];
@@ -84,10 +84,10 @@ final class Player {
             close();
             throw unreachable;
         }
-        System.gc(); // what was read is not to be collected in a window
+        System.gc(); // no window must collect the garbage of the preparation
     }
 
-    /** The window of the run that comes next; what that run needs is there before it begins. */
+    /** The window of the next run; prepares everything before it begins. */
     Window window(long startUnixNs, Long durationMs) {
         for (Recorder[] sections : recorders) {
             for (Recorder recorder : sections) {
@@ -124,7 +124,7 @@ final class Player {
         return sum;
     }
 
-    /** Whether an operation is surely outstanding: an open loop may have none for long. */
+    /** Whether an operation is certainly outstanding: an open loop may have none for long. */
     boolean busy() {
         return playing && !waits;
     }
@@ -136,7 +136,7 @@ final class Player {
         boolean logsCalls = !Messages.text(request, "calls").isEmpty();
         boolean prefill = phase.equals("prefill");
         if (prefill && prefilled) {
-            tape.acceptAnyGeneration(); // the prefill before failed, and what it sent may still come
+            tape.acceptAnyGeneration(); // the earlier prefill failed, and its writes may still arrive
         }
         prefilled |= prefill;
         boolean openLoop = tape.file.openLoop && !prefill;
@@ -185,7 +185,7 @@ final class Player {
         CallLog.write(Path.of(path), lanes);
     }
 
-    /** The connections that were opened again since this was asked last. */
+    /** The connections that were reopened since the last call of this. */
     long takeRenewed() {
         long sum = 0;
         for (Session session : sessions) {
@@ -239,7 +239,7 @@ final class Player {
         lane.cpuNs += Cpu.ofThisThread() - cpuNs;
     }
 
-    /** Slices that begin at the tape's start; all that they need is made here. */
+    /** Slices from the tape's start on; allocates everything that they need. */
     Slices slices() {
         endSlices();
         Window none = window(0, null);
@@ -251,16 +251,16 @@ final class Player {
             leadIns[t] = recorders[t].length > 1 ? recorders[t][1] : new Recorder(kinds, tape.file.openLoop);
         }
         slices = new Slices(this, own, leadIns, tape.file.openLoop, callers);
-        System.gc(); // what came before is not to be collected in a slice
+        System.gc(); // no slice must collect earlier garbage
         return slices;
     }
 
-    /** Those that were begun, or null. */
+    /** The current slices, or null. */
     Slices openSlices() {
         return slices;
     }
 
-    /** End those that were begun, if any. */
+    /** End the current slices, if any. */
     void endSlices() {
         if (slices != null) {
             slices.end();

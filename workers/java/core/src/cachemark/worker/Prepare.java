@@ -21,7 +21,7 @@ public final class Prepare {
     public final int threads;
     public final int connections;
     public final int depth;
-    /** Whether a caller begins its next operations when all that are outstanding have ended. */
+    /** Whether a caller begins its next operations only when all outstanding ones have ended. */
     public final boolean refillAll;
 
     public final long timeoutMs;
@@ -31,7 +31,7 @@ public final class Prepare {
     /** The login of each connection, or null. */
     public final Login login;
 
-    /** After this number of calls a caller's connections are closed and opened again; 0: they stay. */
+    /** After this number of calls a caller closes its connections and opens them again; 0: never. */
     final long reconnectAfter;
 
     public final Tape tape;
@@ -43,7 +43,7 @@ public final class Prepare {
         this(request, tape, true);
     }
 
-    /** `timesEach`: each operation has a time of its own, not only a group of them. */
+    /** `timesEach`: each operation is timed, not only each group. */
     Prepare(JsonObject request, Tape tape, boolean timesEach) {
         this.tape = tape;
         this.timesEach = timesEach;
@@ -73,7 +73,7 @@ public final class Prepare {
         return request.has(name) ? request.get(name).getAsInt() : otherwise;
     }
 
-    /** The option `reconnect_after`; 0 where it was not given, -1 where it is no number of calls. */
+    /** The option `reconnect_after`; 0 without it, -1 if it is no number of calls. */
     private static long calls(String text) {
         if (text == null) {
             return 0;
@@ -93,7 +93,7 @@ public final class Prepare {
         return new InetSocketAddress(host, Integer.parseInt(server.substring(colon + 1)));
     }
 
-    /** Whether the ground that all clients share is asked for, not the library as it comes. */
+    /** Whether to use the settings that all clients share, and not the library's own. */
     public boolean common() {
         return !"defaults".equals(options.get("profile"));
     }
@@ -107,8 +107,8 @@ public final class Prepare {
     }
 
     /**
-     * How long to wait for the connections of a library that makes them in the background: it tells
-     * no failure, and in a cold JVM its classes have to be loaded meanwhile.
+     * The time limit for the connections of a library that opens them in the background: it reports no
+     * failure, and a cold JVM has to load its classes meanwhile.
      */
     public long connectMs() {
         return Math.max(timeoutMs, CONNECT_MS);
@@ -119,12 +119,12 @@ public final class Prepare {
         return Math.max(1, threads / connections) * depth;
     }
 
-    /** How many clients are opened: callers share one evenly. */
+    /** The number of clients to open: callers share them evenly. */
     int clients() {
         return wire.equals("none") ? 1 : connections;
     }
 
-    /** Refuse what the client cannot do, before anything is timed. */
+    /** Refuse what the client cannot do, before the prefill. */
     void check(Client client) {
         String refusal = refusal(client);
         if (refusal != null) {
@@ -149,7 +149,7 @@ public final class Prepare {
         return null;
     }
 
-    /** Why connections cannot be renewed as asked; null if they can. */
+    /** Why the client cannot renew connections as requested; null if it can. */
     private String renewalRefusal() {
         if (reconnectAfter < 0) {
             return "option reconnect_after is a number from 1 on, not " + options.get("reconnect_after");

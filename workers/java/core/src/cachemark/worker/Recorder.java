@@ -33,7 +33,7 @@ final class Recorder {
         histogram.recordValue(Math.min(Math.max(ns, 1), HIGHEST_NS));
     }
 
-    /** Note an operation; `lagNs` is how long after its due instant it was sent. */
+    /** Note an operation, which was sent `lagNs` after its due instant. */
     void note(Op op, long outcome, long serviceNs, long lagNs) {
         Kind kind = kinds[op.kind];
         kind.attempts++;
@@ -48,7 +48,7 @@ final class Recorder {
         } else {
             kind.failed[(int) -outcome]++;
             if (outcome != Verify.TIMEOUT) {
-                return; // how long a failure took says nothing, but a timeout was waited for
+                return; // a failure's duration means nothing, except a timeout's
             }
         }
         record(kind.service, serviceNs);
@@ -58,7 +58,7 @@ final class Recorder {
         }
     }
 
-    /** Note an operation that was due and will not be sent: it waited at least so long. */
+    /** Note an operation that was due and will not be sent: it waited at least this time. */
     void unsent(Op op, long waitedNs) {
         record(kinds[op.kind].response, waitedNs);
     }
@@ -116,7 +116,7 @@ final class Recorder {
         return operations;
     }
 
-    /** A histogram as it travels; null if it is empty. */
+    /** A histogram's text for messages; null if it is empty. */
     static String encode(Histogram histogram) {
         if (histogram == null || histogram.getTotalCount() == 0) {
             return null;

@@ -3,11 +3,11 @@ package cachemark.worker;
 import java.util.concurrent.Future;
 
 /**
- * A caller's session whose connections are closed after a number of calls, and opened again: between two calls, where
- * no time is taken.
+ * A caller's session that closes its connections after a number of calls and opens them again, between two calls, not
+ * timed.
  */
 final class RenewedSession implements Session {
-    /** A server cannot be reached again. */
+    /** A server could not be reached again. */
     static final class Unreachable extends RuntimeException {
         private Unreachable(Exception cause) {
             super("connecting again: " + cause, cause);
@@ -20,7 +20,7 @@ final class RenewedSession implements Session {
     private Session session;
     /** Calls since it was opened. */
     private long made;
-    /** Those before connections were closed; `barrier` tells of them. */
+    /** Barriers before connections were closed, for `barrier` to report. */
     private int barriers;
 
     private long renewed;
@@ -32,14 +32,14 @@ final class RenewedSession implements Session {
         session = client.open(setup);
     }
 
-    /** The connections that were opened again since this was asked last. */
+    /** The connections that were reopened since the last call of this. */
     long takeRenewed() {
         long taken = renewed * setup.servers.size();
         renewed = 0;
         return taken;
     }
 
-    /** A script that has the session renewed before the next operation, where it is time. */
+    /** A script that renews the session before the next operation, when it is due. */
     Script renewing(Script script) {
         made = 0;
         return new Renewing(script);
@@ -47,7 +47,7 @@ final class RenewedSession implements Session {
 
     private void renew() {
         try {
-            if (quiet) { // what had no reply must arrive before
+            if (quiet) { // operations without a reply must arrive first
                 barriers += session.barrier();
             }
             session.close();

@@ -14,7 +14,7 @@ final class Sampler {
 
     private Sampler() {}
 
-    /** Play a run. A measured one is sampled if CACHEMARK_PROFILE names a file for its stacks. */
+    /** Play a run, and sample a measured one if CACHEMARK_PROFILE names a file for its stacks. */
     static JsonObject sampled(JsonObject request, Callable<JsonObject> play) throws Exception {
         if (PATH == null || !Messages.text(request, "phase").equals("measure")) {
             return play.call();

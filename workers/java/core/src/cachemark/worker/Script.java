@@ -5,16 +5,16 @@ interface Script {
     /** The next operation; null at the end, which a looped script does not have. */
     Op next();
 
-    /** Whether there is none from the start. */
+    /** Whether it has no operation at all. */
     boolean isEmpty();
 
-    /** Take the operation that was given last back: it is given again. */
+    /** Put the last operation back: it comes next again. */
     void unread();
 
-    /** The place of the operation that was given last in its lane. */
+    /** The last operation's number in its lane. */
     int place();
 
-    /** When the operation that was given last is due, in ns from the window's start. */
+    /** When the last operation is due, in ns from the window's start. */
     default long dueNs() {
         return 0;
     }
@@ -27,7 +27,7 @@ interface Script {
         private int at = -1;
         private long passNs;
 
-        /** `times` and `periodNs` are of an open loop. */
+        /** `times` and `periodNs` are for an open loop. */
         Looped(Op[] ops, long[] times, long periodNs) {
             this.ops = ops;
             this.times = times;
@@ -67,7 +67,7 @@ interface Script {
         }
     }
 
-    /** Stores a lane's keys, each once; made one by one. */
+    /** Stores each of a lane's keys once; creates the operations one by one. */
     final class Prefill implements Script {
         private final Tape tape;
         private final int lanes;

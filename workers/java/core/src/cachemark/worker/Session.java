@@ -12,7 +12,7 @@ public interface Session extends AutoCloseable {
         throw new UnsupportedOperationException();
     }
 
-    /** Wait for an operation that was begun; the same answer as of a call. */
+    /** Wait for an operation that was begun; the same answer as from `call`. */
     default Object end(Op op, Future<?> begun, long timeoutNs) throws Exception {
         throw new UnsupportedOperationException();
     }
@@ -20,7 +20,7 @@ public interface Session extends AutoCloseable {
     /** The fault kind of an exception of the library. */
     long failure(Throwable thrown);
 
-    /** Make an answered command on each connection; how many. */
+    /** Send a command with a reply on each connection; the number of connections. */
     default int barrier() throws Exception {
         return 0;
     }

@@ -1,13 +1,13 @@
 package cachemark.worker;
 
-/** Where the counted part of a lane's slice begins. A run is counted from its start. */
+/** The counted part of a lane's slice. A run counts from its start. */
 final class SliceCount {
-    /** The client has no server: its calls wait for nothing but a CPU. */
+    /** The client has no server: its calls wait for a CPU only. */
     private final boolean inProcess;
 
     final Groups groups;
     /**
-     * When the lead-in ends, and after it the first half of the counted part; MAX_VALUE: no part
+     * The end of the lead-in, then of the first half of the counted part; MAX_VALUE: no part
      * follows.
      */
     long nextPartNs = Long.MAX_VALUE;
@@ -15,12 +15,12 @@ final class SliceCount {
     private long middleNs = Long.MAX_VALUE;
     /** The lead-in is over. */
     boolean counting = true;
-    /** The begin of the counted part, and how many operations had succeeded and failed by then. */
+    /** The begin of the counted part, and the operations that had succeeded and failed by then. */
     private long sinceNs;
 
     private long leadInOk;
     private long leadInFailed;
-    /** The end of the first half, 0 before it, and how many operations the slice had by then. */
+    /** The end of the first half, 0 before it, and the slice's operations by then. */
     private long halfEndedNs;
 
     private long halfPlayed;
@@ -38,7 +38,7 @@ final class SliceCount {
         groups.cut();
     }
 
-    /** The lead-in is over, or the first half of the counted part. */
+    /** End the lead-in, or the first half of the counted part. */
     void endPart(long nowNs, long ok, long failed) {
         if (counting) {
             halfEndedNs = nowNs;
@@ -66,9 +66,9 @@ final class SliceCount {
     }
 
     /**
-     * Add how long the counted part is, if the last operation ended then, and its first half. The
-     * part is not over before the slice is, so that the time without a CPU belongs to it; the half
-     * is over with its last completion, or without one in the middle.
+     * Add the length of the counted part, whose last operation ended then, and of its first half. The
+     * part ends with the slice at the earliest, to include time without a CPU; the half ends with its
+     * last completion, or without one in the middle.
      */
     void addTimes(Slices.Sums sums, long endedNs, long endNs) {
         long beganNs = counting ? sinceNs : nextPartNs;

@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 
 /**
- * CPU time of this process in all slices, in the kernel's ticks. A slice is short, so what it costs
- * to ask counts: the file stays open, and its text is read as bytes, without any garbage.
+ * CPU time of this process in all slices, in the kernel's ticks. A slice is short, so a reading must
+ * be cheap: the file stays open, and this class parses its bytes without any garbage.
  */
 final class SliceCpu implements AutoCloseable {
     /** Where user time is among the fields after the program's name; system time follows. */

@@ -9,11 +9,11 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * Lanes that stay ready, each in a parked thread, and play on for a short time when they are asked
- * to. All memory that they need is there before the first slice.
+ * Lanes that stay ready, each in a parked thread, and play on for a short time at each request. All
+ * their memory is allocated before the first slice.
  */
 final class Slices {
-    /** A call that outlasts every time-out by this much will not come back. */
+    /** A call that outlasts every time-out by this much will never return. */
     private static final long LOST_NS = 5_000_000_000L;
 
     private static final int WARM_TURNS = 400;
@@ -25,7 +25,7 @@ final class Slices {
         long errors;
         long leadInOps;
         long halfOps;
-        /** Of the lanes that have operations, and their number. */
+        /** Sums over the lanes with operations, and the number of these lanes. */
         long elapsedNs;
 
         long halfNs;
@@ -39,14 +39,14 @@ final class Slices {
     private final Thread[] threads;
     private final AtomicInteger inFlight = new AtomicInteger();
     private final AtomicInteger playing = new AtomicInteger();
-    /** The last lane that is ready for the next slice gives a permit. */
+    /** The last lane that is ready for the next slice releases a permit. */
     private final Semaphore over = new Semaphore(0);
-    /** How many slices were asked for. */
+    /** The number of requested slices. */
     private volatile int turn;
 
     private volatile boolean ending;
     private volatile Throwable failure;
-    /** The slice that is going on, or the last one. */
+    /** The current slice, or the last one. */
     private Window window;
 
     private long leadInNs;
@@ -114,8 +114,8 @@ final class Slices {
     }
 
     /**
-     * Play empty slices, until the code of a change of turns is compiled: the first slices are not
-     * to cost more than the others.
+     * Play empty slices until the JVM has compiled the code of a change of turns, so that the first
+     * slices cost no more than the others.
      */
     void warmUp(Consumer<JsonObject> send) throws Exception {
         long untilNs = System.nanoTime() + WARM_NS;
@@ -147,7 +147,7 @@ final class Slices {
         return true;
     }
 
-    /** The result of the ended slice; it is added to the totals. */
+    /** The result of the ended slice; adds it to the totals. */
     JsonObject result() {
         Sums sums = new Sums();
         for (Lane lane : lanes) {

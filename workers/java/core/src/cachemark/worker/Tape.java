@@ -14,14 +14,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** A tape as lanes play it: keys as the libraries take them, values, operations. */
+/** A tape for lanes: keys as strings for the libraries, values, operations. */
 public final class Tape {
     private static final byte[] COUNTER = "1000000000".getBytes(StandardCharsets.US_ASCII);
 
-    /** By the generation that the record of a read tells: those that it may bring. */
+    /** The generations that a read may bring, by the generation in its record. */
     static final int[][] RIGHT = {{0, 1, 2, 3}, {1, 2, 3}, {2, 1}, {3, 1}};
 
-    /** Where a value comes from: kept from before, or cut from the pool now. */
+    /** The source of a value: kept from before, or cut from the pool now. */
     interface Values {
         byte[] value(int key, int length, int generation);
     }
@@ -57,7 +57,7 @@ public final class Tape {
         return file.keyCount;
     }
 
-    /** The number of keys, from the first on, that are stored before anything is timed. */
+    /** The number of keys, from the first on, that the prefill stores. */
     public int prefillCount() {
         return file.prefillCount;
     }
@@ -136,24 +136,24 @@ public final class Tape {
         return Arrays.copyOfRange(pool, at, at + length);
     }
 
-    /** The value that a key is stored with before anything is timed. */
+    /** The value of a key in the prefill. */
     public byte[] prefilled(int key) {
         return value(key, file.length(key), 0);
     }
 
-    /** From now on a read may bring any generation: a write that failed may still come. */
+    /** From now on a read may bring any generation: a failed write may still arrive. */
     void acceptAnyGeneration() {
         anyGeneration = true;
     }
 
-    /** If it is a write that failed, it may still come. */
+    /** Note a failed operation: a write may still arrive. */
     void noteFailure(long came) {
         if (came != Verify.WRONG) {
             acceptAnyGeneration();
         }
     }
 
-    /** Whether a read may bring a value; `told` is the generation of its record. */
+    /** Whether a read may bring a value; `told` is the generation in its record. */
     boolean matches(int key, byte[] value, int told) {
         if (!file.verified) {
             return true;
@@ -178,7 +178,7 @@ public final class Tape {
         return false;
     }
 
-    /** A value that is cut once for all operations that write it; null if they are too many. */
+    /** A value that is cut once for all operations that write it; null if there are too many values. */
     private byte[] kept(int key, int length, int generation) {
         long which = (long) key << 33 | (long) generation << 31 | length;
         byte[] value = kept.get(which);
@@ -237,7 +237,7 @@ public final class Tape {
         return Arrays.copyOf(numbers, count);
     }
 
-    /** The write that stores a key before anything is timed. */
+    /** The write that stores a key in the prefill. */
     Op prefill(int key) {
         return new Op(this, Verb.SET, false, new int[] {key}, file.length(key), file.exptimeS, 0, this::value);
     }

@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 
-/** A tape's bytes, each check of docs/tape.md made once, so that reading them needs none. */
+/** A tape's bytes, with all checks of docs/tape.md made once, so that later reads need none. */
 final class TapeFile {
     static final int HEADER_BYTES = 184;
     static final int OP_BYTES = 16;
@@ -21,7 +21,7 @@ final class TapeFile {
     final long periodNs;
     final int exptimeS;
     final boolean verified;
-    /** For which the records have generations; 0: they have none. */
+    /** The number of lanes that the generations are for; 0: there are none. */
     final long lanes;
 
     final boolean openLoop;
@@ -29,7 +29,7 @@ final class TapeFile {
     final boolean thinks;
 
     final int group;
-    /** The first key that is a counter; the number of keys if none is. */
+    /** The first counter among the keys; the number of keys without one. */
     final int firstCounter;
 
     private final ByteBuffer bytes;
@@ -127,7 +127,7 @@ final class TapeFile {
         return (bytes.get(opsAt + OP_BYTES * j + 1) & 1) == 1;
     }
 
-    /** Of a write that of its value; of a read that of the lane's last write of the key before it. */
+    /** The generation of a write's value, or for a read of the lane's last write of the key before it. */
     int generation(int j) {
         return bytes.get(opsAt + OP_BYTES * j + 1) >> 1;
     }

@@ -5,8 +5,9 @@ import com.google.gson.JsonObject;
 import java.util.Arrays;
 
 /**
- * A window as it went: a thousand slices, what ended in each; a hundred of them are a section. All
- * room is there before the window, and an operation costs a comparison and two additions.
+ * The timeline of a window: the operations that ended in each of a thousand slices; a hundred slices
+ * are a section. All memory is allocated before the window; an operation costs a comparison and two
+ * additions.
  */
 final class Timeline {
     static final int SECTIONS = 10;
@@ -22,10 +23,10 @@ final class Timeline {
     private long sliceNs;
 
     private int at;
-    /** The slice that is going on ends so long after the start. */
+    /** The end of the current slice, from the start. */
     private long lengthNs;
 
-    /** Begin anew, with the memory that there is. `durationNs` is 0 where none was given. */
+    /** Clear it, with the same memory. `durationNs` is 0 for a window without a duration. */
     void reset(long startNs, long durationNs) {
         this.startNs = startNs;
         sliceNs = durationNs / SLICES;
@@ -35,12 +36,12 @@ final class Timeline {
         Arrays.fill(responseNs, 0);
     }
 
-    /** Whether the slice that was going on has ended. */
+    /** Whether the current slice has ended. */
     boolean ended(long nowNs) {
         return nowNs - startNs >= lengthNs;
     }
 
-    /** Go on to the slice that an instant is in; the number of its section. */
+    /** Go on to the slice of an instant; returns the number of its section. */
     int advance(long nowNs) {
         at = (int) Math.min((nowNs - startNs) / sliceNs, MAX_SLICES - 1);
         lengthNs = at == MAX_SLICES - 1 ? Long.MAX_VALUE : (at + 1) * sliceNs;
@@ -64,7 +65,7 @@ final class Timeline {
         }
     }
 
-    /** The field of `done`; null where there are no slices. */
+    /** The field of `done`; null without slices. */
     JsonObject message() {
         if (sliceNs == 0) {
             return null;
@@ -76,7 +77,7 @@ final class Timeline {
         return message;
     }
 
-    /** The field `sections` without its histograms; null where there are none. */
+    /** The field `sections` without its histograms; null without sections. */
     JsonObject sections() {
         if (sliceNs == 0) {
             return null;

@@ -25,7 +25,7 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/** TLS as the options `tls`, `tls_name`, `tls_client_cert` and `tls_client_key` ask for it. */
+/** TLS by the options `tls`, `tls_name`, `tls_client_cert` and `tls_client_key`. */
 public final class Tls {
     static final Set<String> OPTIONS = Set.of("tls", "tls_name", "tls_client_cert", "tls_client_key");
     private static final Pattern KEY =

@@ -1,6 +1,6 @@
 package cachemark.worker;
 
-/** A task that this client cannot do: the reason and what would make it work. */
+/** A task that this client cannot do: the reason and the remedy. */
 final class Unsupported extends RuntimeException {
     final String remedy;
 

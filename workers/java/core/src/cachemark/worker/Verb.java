@@ -2,7 +2,7 @@ package cachemark.worker;
 
 import java.util.Locale;
 
-/** The verbs of a tape and what is to know about each. A kind is a verb, `_noreply` or not. */
+/** The verbs of a tape, with the facts of each. A kind is a verb, `_noreply` or not. */
 public enum Verb {
     GET(1, "reads"),
     GETS(2, "reads"),
@@ -35,9 +35,9 @@ public enum Verb {
     final boolean writes;
     final boolean batch;
     final boolean counts;
-    /** Whether it may ask for no reply. */
+    /** Whether it may have no reply. */
     final boolean quiet;
-    /** Whether its keys are found or not. */
+    /** Whether its reply says that keys were found or missed. */
     final boolean looks;
 
     Verb(int number, String traits) {
@@ -50,7 +50,7 @@ public enum Verb {
         looks = reads || traits.contains("looks");
     }
 
-    /** Whether its record may tell the generation of a value. */
+    /** Whether its record may have the generation of a value. */
     boolean hasGeneration() {
         return this == SET || this == GET || this == GETS || this == GAT || this == MGET;
     }
@@ -70,7 +70,7 @@ public enum Verb {
         return kind < KINDS / 2 && of(kind).looks;
     }
 
-    /** The name under which a kind is reported. */
+    /** The name of a kind in messages. */
     static String kindName(int kind) {
         String name = of(kind % (KINDS / 2)).name().toLowerCase(Locale.ROOT);
         return kind < KINDS / 2 ? name : name + "_noreply";

@@ -4,11 +4,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
 /**
- * The result of an operation, as one number that the loop can note in no time.
+ * The result of an operation, as one number that the loop can note quickly.
  *
- * <p>Not negative: it is done; the low 17 bits are the keys found, the next says that it was
- * refused (add, replace, cas), the bits above are the value bytes read or written. Negative: it
- * failed.
+ * <p>0 or more: the operation is done; the low 17 bits are the keys found, the next bit says that the
+ * server refused it (add, replace, cas), the higher bits are the value bytes read or written.
+ * Negative: it failed.
  */
 public final class Verify {
     public static final long WRONG = -1;
@@ -28,12 +28,12 @@ public final class Verify {
 
     private Verify() {}
 
-    /** A value that was read with its flags: all that cachemark stores has flags 0. */
+    /** A value that was read, if its flags are 0, as in all items of cachemark. */
     public static byte[] plain(byte[] value, int flags) {
         return flags == 0 ? value : OTHER_FLAGS;
     }
 
-    /** Thrown by client files for a failure that the library does not throw itself. */
+    /** Client files throw this for a failure that the library does not throw itself. */
     public static final class Failure extends Exception {
         public final long outcome;
 
@@ -82,13 +82,13 @@ public final class Verify {
         }
     }
 
-    /** Whether all that it names was found, and what it writes is stored. */
+    /** Whether all of its keys were found, and its value was stored. */
     static boolean whole(long outcome, Op op) {
         boolean found = !op.verb.looks || (outcome & FOUND_MASK) == op.count;
         return outcome >= 0 && found && (outcome & REFUSED) == 0;
     }
 
-    /** An outcome that is not whole, in a word or two. */
+    /** The name of an incomplete outcome. */
     static String text(long outcome) {
         if (outcome < 0) {
             return outcome == WRONG ? "a wrong value" : "an error of kind " + NAMES[(int) -outcome];

@@ -3,23 +3,23 @@ package cachemark.worker;
 import java.time.Instant;
 import java.util.concurrent.locks.LockSupport;
 
-/** When a run begins and what ends it; shared by its lanes. */
+/** The begin and the end of a run; its lanes share it. */
 final class Window {
-    /** Lanes need a moment to be there before a window begins; their threads' first steps are slow. */
+    /** The time that lanes need to be ready before a window begins; their threads start slowly. */
     private static final long START_AHEAD_NS = 20_000_000;
-    /** A sleep is late by some tens of µs; the rest of a wait is spent asking the clock. */
+    /** A sleep ends some tens of µs late, so the last part of a wait polls the clock. */
     private static final long SPIN_NS = 100_000;
-    /** A wait looks this often whether it is still wanted. */
+    /** A wait checks at this interval whether the run was stopped. */
     private static final long LOOK_NS = 20_000_000;
 
     final long startNs;
-    /** When the tape's time was 0, or would have been. */
+    /** The instant at which the tape's time is 0. */
     final long tapeStartNs;
 
     final long timeoutNs;
-    /** How long it is to last; 0 where it ends by a number of operations. */
+    /** Its length; 0 if it ends by a number of operations. */
     final long durationNs;
-    /** Nothing is begun after this instant; a stop moves it to the past. */
+    /** Lanes begin nothing after this instant; a stop moves it to the past. */
     volatile long endNs;
 
     private volatile boolean stopped;
@@ -32,7 +32,7 @@ final class Window {
         this.timeoutNs = timeoutNs;
     }
 
-    /** That of a run. */
+    /** The window of a run. */
     static Window ofRun(long startUnixNs, Long durationMs, long timeoutNs) {
         long startNs = instant(startUnixNs, START_AHEAD_NS);
         long durationNs = durationMs == null ? 0 : durationMs * 1_000_000;
@@ -40,13 +40,13 @@ final class Window {
         return new Window(startNs, 0, durationNs, endNs, timeoutNs);
     }
 
-    /** That of a slice, where the tape's time is `tapeNs` at its start. */
+    /** The window of a slice; the tape's time is `tapeNs` at its start. */
     static Window ofSlice(long startUnixNs, long tapeNs, long durationNs, long timeoutNs) {
         long startNs = instant(startUnixNs, 0);
         return new Window(startNs, tapeNs, durationNs, startNs + durationNs, timeoutNs);
     }
 
-    /** An instant of the wall clock, but not sooner than so long from now. */
+    /** An instant of the wall clock, but not before a minimal time from now. */
     private static long instant(long unixNs, long aheadNs) {
         Instant now = Instant.now();
         long nowUnixNs = now.getEpochSecond() * 1_000_000_000 + now.getNano();
@@ -58,12 +58,12 @@ final class Window {
         stopped = true;
     }
 
-    /** After this instant, the rest of an open loop's window is never sent. */
+    /** After this instant, an open loop sends no more operations of its window. */
     long drainNs() {
         return stopped || endNs == Long.MAX_VALUE ? endNs : endNs + 2 * timeoutNs;
     }
 
-    /** When the last call has surely ended, unless it never does. */
+    /** The instant by which the last call has ended, unless it never returns. */
     long lastEndNs() {
         return endNs == Long.MAX_VALUE ? Long.MAX_VALUE >> 1 : drainNs() + 2 * timeoutNs;
     }

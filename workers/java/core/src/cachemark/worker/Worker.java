@@ -28,9 +28,9 @@ import java.util.stream.Collectors;
  */
 public final class Worker {
     private static final long PROGRESS_MS = 1000;
-    /** A call that outlasts every time-out by this much will not come back. */
+    /** A call that outlasts every time-out by this much will never return. */
     private static final long LOST_NS = 5_000_000_000L;
-    /** The root logger, held on to: the libraries' chatter below warnings goes nowhere. */
+    /** The root logger, kept alive with its level: the libraries log only warnings. */
     private static final Logger LOG = Logger.getLogger("");
 
     private final Gson gson =
@@ -48,7 +48,7 @@ public final class Worker {
         this.out = out;
     }
 
-    /** Take the client's name; keep stdout for the protocol, whatever the libraries print. */
+    /** Take the client's name; keep stdout for the protocol, even if a library prints. */
     public static void main(String[] arguments) throws Exception {
         if (arguments.length != 1 || !arguments[0].matches("[a-z]+")) {
             System.err.println("worker CLIENT: one client of workers/java/worker.toml");
@@ -58,7 +58,7 @@ public final class Worker {
         System.setOut(System.err);
         LOG.setLevel(Level.WARNING);
         new Worker(arguments[0], out).serve();
-        Runtime.getRuntime().halt(0); // not waiting for a call that may not come back
+        Runtime.getRuntime().halt(0); // without waiting for a call that may never return
     }
 
     private void serve() throws Exception {
@@ -106,7 +106,7 @@ public final class Worker {
         inbox.add(bye);
     }
 
-    /** A run whose caller is gone does not go on: the caller is gone. */
+    /** End a run if the orchestrator is gone. */
     private void endAbandoned() {
         if (ended && window != null) {
             Runtime.getRuntime().halt(0);
@@ -137,18 +137,18 @@ public final class Worker {
         }
     }
 
-    /** Who this is. A library that is not there is an answer too. */
+    /** The answer to `hello`, also if the library is missing. */
     private JsonObject hello() {
         client = Client.load(name);
         return Messages.ready(name, client);
     }
 
-    /** Read the tape, refuse what cannot be done, connect. */
+    /** Read the tape, refuse what the client cannot do, and connect. */
     private JsonObject prepare(JsonObject request) throws Exception {
         if (client == null) {
             client = Client.load(name);
         }
-        if (player != null) { // a run after a prepare that failed is not one of what was before
+        if (player != null) { // after a failed prepare, no run may use the earlier player
             player.close();
             player = null;
         }
@@ -172,7 +172,7 @@ public final class Worker {
         return Messages.of("ready");
     }
 
-    /** Play a phase, and tell progress each second. */
+    /** Play a phase, and report progress each second. */
     private JsonObject run(JsonObject request) throws Exception {
         if (player == null) {
             return Messages.error("protocol", "run before prepare", true);
@@ -214,7 +214,7 @@ public final class Worker {
             return Messages.error("protocol", "a slice whose lead-in is not a part of it", true);
         }
         Player playing = player;
-        player = null; // until its callers are known to be able to play on
+        player = null; // until its callers have ended the slice, and can play on
         window = slices.begin(Messages.start(request), lengthNs, leadInNs);
         endAbandoned();
         try {
@@ -244,7 +244,7 @@ public final class Worker {
             try {
                 return run.get(PROGRESS_MS, TimeUnit.MILLISECONDS);
             } catch (ExecutionException error) {
-                player = null; // its callers are in no state to play again
+                player = null; // its callers cannot play again
                 throw error.getCause() instanceof Exception cause ? cause : error;
             } catch (TimeoutException stillPlaying) {
                 long ok = playing.okSoFar();

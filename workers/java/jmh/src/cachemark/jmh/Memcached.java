@@ -22,11 +22,11 @@ import org.openjdk.jmh.infra.ThreadParams;
 
 /**
  * The client files of the worker as JMH benchmarks: one invocation is one blocking call, or the eight
- * commands of `set-get`; each answer is verified. A call that fails, or does not find or store all that it should, ends its benchmark: it
- * has no figure then.
+ * commands of `set-get`; each answer is verified. A call that fails, or that misses a key or does not
+ * store its value, ends its benchmark without a figure.
  *
- * <p>`java -jar benchmarks.jar -t 8 -p client=folsom -p server=HOST:PORT`. The JVM's flags are those
- * of the worker, the times are for a look; `-f 5 -wi 5 -w 10 -i 5 -r 10` are JMH's own.
+ * <p>`java -jar benchmarks.jar -t 8 -p client=folsom -p server=HOST:PORT`. The JVM has the worker's
+ * flags, and the default times are short; `-f 5 -wi 5 -w 10 -i 5 -r 10` are JMH's defaults.
  */
 @State(Scope.Benchmark)
 @Fork(
@@ -39,11 +39,11 @@ public class Memcached {
     @Param({"spymemcached", "xmemcached", "folsom"})
     public String client;
 
-    /** Several are joined by a plus sign. CACHEMARK_JMH_OPTIONS has options for TLS and logins, as JSON. */
+    /** Join several by a plus sign. CACHEMARK_JMH_OPTIONS has options for TLS and logins, as JSON. */
     @Param("127.0.0.1:11211")
     public String server;
 
-    /** text, binary; not looked at for a cache in the process. */
+    /** text, binary; without effect for a cache in the process. */
     @Param("text")
     public String wire;
 
@@ -55,14 +55,14 @@ public class Memcached {
     @Param("random")
     public String data;
 
-    /** In bytes; not looked at for the data `original`. */
+    /** In bytes; without effect for the data `original`. */
     @Param("100")
     public int valueSize;
 
     @Param("1000")
     public int keys;
 
-    /** How many keys an mget names. */
+    /** Number of keys in an mget. */
     @Param("10")
     public int batch;
 
@@ -70,15 +70,15 @@ public class Memcached {
     @Param("false")
     public boolean sameKeys;
 
-    /** set-get: this number of commands is sent, then all of them awaited; 1 for a client without futures. */
+    /** set-get: send this number of commands, then await all of them; 1 for a client without futures. */
     @Param("1")
     public int depth;
 
-    /** One client for all threads (shared), or each its own. */
+    /** One client for all threads (shared), or one for each thread (own). */
     @Param("shared")
     public String connection;
 
-    /** common: raw bytes, as all clients of cachemark; defaults: the library as it comes. */
+    /** common: raw bytes, as for all clients of cachemark; defaults: the library's own settings. */
     @Param("common")
     public String profile;
 

@@ -5,7 +5,7 @@ import java.util.Locale;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
-/** The items of a tape: keys, the lengths of their values, and for how long they are stored. */
+/** The items of a tape: keys, the lengths of their values, and their expiry. */
 record TapeData(byte[][] keys, int[] lengths, int exptimeS) {
     private static final int HOURS_2_S = 7200;
 

@@ -12,15 +12,15 @@ import java.util.Set;
 import java.util.SplittableRandom;
 
 /**
- * Writes a tape of one kind of operation on keys drawn evenly, or of groups that set and get four
- * keys in turn, as docs/tape.md says. So the client files have under JMH what they have in the
- * worker. The same arguments give the same bytes.
+ * Writes a tape (docs/tape.md) of one kind of operation on keys drawn evenly, or of groups that set and
+ * get four keys in turn, so that the client files get the same input from JMH as from the worker. The
+ * same arguments give the same bytes.
  */
 final class TapeWriter {
     private static final Set<Verb> VERBS =
             Set.of(Verb.GET, Verb.GETS, Verb.GAT, Verb.MGET, Verb.SET, Verb.REPLACE, Verb.TOUCH);
     private static final String SET_GET = "set-get";
-    /** Of a group of set-get. */
+    /** The keys of a group of set-get. */
     private static final int GROUP_KEYS = 4;
 
     private static final int HEADER_BYTES = 184;
@@ -87,7 +87,7 @@ final class TapeWriter {
                 "no operation " + operation + "; one of get, gets, gat," + " mget, set, replace, touch, set-get");
     }
 
-    /** The header, the keys and the values; where the records are. */
+    /** Write the header, the keys and the values; returns the offset of the records. */
     private int items(SplittableRandom draw, int records, int runs, int group) {
         int keys = data.count();
         out.put(0, new byte[] {'C', 'M', 'T', 'A', 'P', 'E'});
@@ -113,7 +113,7 @@ final class TapeWriter {
         return section(120, 16 * records);
     }
 
-    /** Set a section's place in the header, eight bytes aligned; where it is. */
+    /** Set a section's place in the header, aligned to eight bytes; returns the place. */
     private int section(int field, int bytes) {
         int at = (end + 7) / 8 * 8;
         out.putLong(field, at);
@@ -121,7 +121,7 @@ final class TapeWriter {
         return at;
     }
 
-    /** Draw the keys of a batch, each at most once; where it is in the run table. */
+    /** Draw the keys of a batch, each at most once; returns its place in the run table. */
     private int run(SplittableRandom draw, int runsAt, int batch, int run) {
         Set<Integer> drawn = new LinkedHashSet<>();
         while (drawn.size() < run) {
