@@ -50,8 +50,8 @@ def closed_loop_lane(session, calls, window, record, _active):
 def open_loop_lane(session, calls, window, record, active):
     """Each call when it is due, or as soon after that as this lane is free.
 
-    `active` is a list with an entry for each outstanding call of all lanes: appending and popping are
-    atomic. Returns the first call that is not due in the window, or None.
+    `active` is a list with an entry for each outstanding call of all lanes: appending and popping
+    are atomic. Returns the first call that is not due in the window, or None.
     """
     left = None
     number, code_of, time_of = record.numbers.append, record.codes.append, record.times.append
