@@ -18,7 +18,8 @@ class LeadIn:
         self.first = noted
         self.counted_from = None if window.lead_in_ns else noted
         self._half = None  # the end of the first half, and the number of operations by then
-        # When the loop calls `advance`: at the lead-in's end, then in the middle of the counted part.
+        # When the loop calls `advance`: at the lead-in's end, then in the middle of the counted
+        # part.
         self.end_ns = window.lead_in_end_ns if window.lead_in_ns else window.middle_ns
         if self._whole:
             self.end_ns = FOR_EVER_NS

@@ -16,8 +16,8 @@ _WITHOUT_VALUE = {*STEPS, "delete", "touch", "version"}
 class Operation:
     """One operation of a lane, for client files.
 
-    `key`/`keys` are in the library's form; `value`/`values` are to write, or must be the result of a
-    read; `pairs` joins them for a batch; `amount` is a counter's step. `ok_code` is the code of a
+    `key`/`keys` are in the library's form; `value`/`values` are to write, or must be the result of
+    a read; `pairs` joins them for a batch; `amount` is a counter's step. `ok_code` is the code of a
     right result.
     """
 

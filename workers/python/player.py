@@ -40,8 +40,8 @@ class Player:
             self.loop = self.tasks.asyncio.new_event_loop()
         names = [key.decode() for key in tape.keys] if client.KEYS is str else tape.keys
         self.operations = Operations(tape, names)
-        # A session stays in one thread from its connect on: some libraries keep a connection for each
-        # thread that calls them.
+        # A session stays in one thread from its connect on: some libraries keep a connection for
+        # each thread that calls them.
         first = MAIN_THREAD if MAIN_THREAD.is_free() else ThreadPoolExecutor(1)
         self.threads = [first, *(ThreadPoolExecutor(1) for _ in range(setup.threads - 1))]
         self.sessions = self._in_threads(self._open, [()] * setup.threads)
@@ -100,8 +100,9 @@ class Player:
     def clear_away():
         """Collect all garbage before a window begins, since that takes longer than lanes need.
 
-        The prepared objects will not be garbage; once hidden from the collector, a collection in the
-        window costs as much as in a program of ordinary size. The collector stays on, as for users.
+        The prepared objects will not be garbage; once hidden from the collector, a collection in
+        the window costs as much as in a program of ordinary size. The collector stays on, as for
+        users.
         """
         gc.collect()
         getattr(gc, "freeze", int)()

@@ -1,7 +1,7 @@
 """The timeline of a window: the operations that ended in each of a thousand slices.
 
-A hundred slices are a section. In the window an operation costs a comparison: at the end of a slice,
-the lane notes the number of its operations. Everything else comes after the window.
+A hundred slices are a section. In the window an operation costs a comparison: at the end of a
+slice, the lane notes the number of its operations. Everything else comes after the window.
 """
 
 from __future__ import annotations

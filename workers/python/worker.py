@@ -209,7 +209,8 @@ class Worker:
             except queue.Empty:
                 ops, errors = now = player.progress()
                 self._send({"type": "progress", "ops": ops, "errors": errors})
-            # A closed loop always has an outstanding call; an open loop may have none in its window.
+            # A closed loop always has an outstanding call; an open loop may have none in its
+            # window.
             waits = player.waits and clock() < window.planned_end_ns
             if now != before or waits or not player.playing:
                 last_progress_ns, before = max(clock(), window.start_ns), now

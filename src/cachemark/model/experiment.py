@@ -70,7 +70,7 @@ class Workload(TomlTable, frozen=True, kw_only=True):
     The operations come from one of `mix`, `sequence`, `preset` or `trace`. The measured window ends
     after `timing.measure_ms`, or after `ops` operations, or when the server is full to
     `fill_percent`; a trace is played once. `hit_ratio`, `prefill` and `run` may be lists: one
-    workload for each value, with the value in its name (`NAME-0.9-hit_ratio`).
+    workload for each value, named such as `NAME-0.9-hit_ratio`.
     """
 
     name: Annotated[Name, _is("its name in tables", "mixed")]
@@ -183,8 +183,8 @@ _THINK = r"^(exp:)?N(ns|us|ms|s)$".replace("N", _NUMBER)
 class Load(TomlTable, frozen=True, kw_only=True):
     """When operations are sent, by how many callers, over how many connections.
 
-    A setting may be a list, such as `threads = [1, 4, 16]`: one load for each value, with the value
-    in its name (`NAME-4-threads`).
+    A setting may be a list, such as `threads = [1, 4, 16]`: one load for each value, named such as
+    `NAME-4-threads`.
     """
 
     name: Annotated[Name, _is("its name in tables", "one-caller")]
