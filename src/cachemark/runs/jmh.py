@@ -133,7 +133,7 @@ def measurements(
     on_output: Callable[[bytes], None] | None = None,
     done: Container[tuple[str, Benchmark]] = (),
 ) -> Generator[JmhMeasurement]:
-    """Run a client's benchmarks but those that are `done`, and give each when it has ended.
+    """Run a client's benchmarks, except the `done` ones; yields each at its end.
 
     Each is a JMH of its own, as JMH writes its results when all has ended. Each number of threads
     has a fresh server. `on_output` gets JMH's own output. Raises UsageError, TrialError.

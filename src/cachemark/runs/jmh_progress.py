@@ -20,14 +20,14 @@ _NO_FIGURE = "<failure>"
 
 
 class JmhStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark that begins, or one that `ended`, with its figure."""
+    """A benchmark that begins, or that has `ended`, with its figure."""
 
     text: str
     ended: bool
 
 
 class JmhProgress:
-    """Reads what JMH prints for a number of benchmarks, one after the other."""
+    """Reads JMH's output for a number of benchmarks, one after the other."""
 
     def __init__(self, count: int, settings: JmhSettings, began_s: float) -> None:
         iterations_s = (settings.warmups + settings.iterations) * settings.iteration_ms / 1e3
@@ -39,7 +39,7 @@ class JmhProgress:
         self._rest = b""
 
     def plan(self) -> str:
-        """How many benchmarks there are, and about how long they take."""
+        """The number of benchmarks, and their estimated time."""
         return f"{count_of(self._count, 'benchmark')}, about {_length(self._count * self._each_s)}"
 
     def steps(self, printed: bytes, now_s: float) -> list[JmhStep]:
@@ -73,7 +73,7 @@ class JmhProgress:
         return JmhStep(text=f"{self._what}; about {left} left", ended=False)
 
     def _left_s(self, now_s: float) -> float:
-        """By the time that those before took; of the first, by its iterations."""
+        """The estimated time, from the earlier benchmarks; for the first, from its iterations."""
         each_s = (now_s - self._began_s) / self._number if self._number else self._each_s
         return each_s * (self._count - self._number)
 

@@ -9,12 +9,12 @@ from cachemark.model.errors import UsageError
 
 
 def all_clients() -> dict[str, Client]:
-    """The clients of this machine by id. Raises UsageError where the engine is missing."""
+    """The clients of this machine by id. Raises UsageError if the engine is missing."""
     return registry(process.binary_path())
 
 
 def known_clients() -> dict[str, Client]:
-    """The same; none where the engine is missing."""
+    """The same; empty if the engine is missing."""
     try:
         return all_clients()
     except UsageError:
@@ -30,7 +30,7 @@ def client_state(client: Client) -> str:
 
 
 def server_kinds() -> list[tuple[str, str, str, str]]:
-    """Each kind of server: its name, what it is, how to write it, and its state here."""
+    """Each kind of server: its name, summary and form, and its state here."""
     return [(kind.name, kind.summary, kind.form, readiness(kind)) for kind in kinds()]
 
 

@@ -53,7 +53,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def planned(experiment: Experiment, parties: Parties, say: Say, warn: Say) -> Plan:
-    """The plan of an experiment that can be placed, written and answered; says what it plays.
+    """The plan of an experiment that can be placed, written and answered; announces its trials.
 
     Raises UsageError.
     """
@@ -81,16 +81,16 @@ def new_job(
 
 
 def resumed_job(run: Run, parties: Parties) -> Job:
-    """A run that goes on."""
+    """A resumed run."""
     return Job(run=run, plan=make_plan(run.header.experiment), parties=parties)
 
 
 def play(
     job: Job, display: AbstractContextManager[Display], write_report: Callable[[Run], None]
 ) -> list[Outcome]:
-    """Play what a run does not hold yet, and write its report; returns all of its outcomes.
+    """Play the missing trials of a run, and write its report; returns all of its outcomes.
 
-    Raises UsageError, and TrialError if the stage can play no more; what was played is kept.
+    Raises UsageError, and TrialError if the stage can play no more; the run keeps its outcomes.
     """
     keep = job.run.header.experiment.awake
     with (
@@ -113,7 +113,7 @@ def play(
 
 
 def _client_cpus(header: RunHeader, here: str) -> int:
-    """How many CPUs clients may use on each host; `here` are theirs on this one, empty for any."""
+    """The number of CPUs for clients on each host; `here` are the CPUs on this one, empty: any."""
     if header.hosts is None:
         return len(parse_cpus(here) if here else usable_cpus())
     facts = header.hosts.facts

@@ -19,7 +19,7 @@ from cachemark.runs.trials.setting import Setting
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that all trials of a run share. `hosts_of`: how many hosts make a load."""
+    """Settings that all trials of a run share. `hosts_of`: the number of hosts for a load."""
 
     run: str
     plan: Plan
@@ -56,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(setting, trial=trial)
 
     def _of(self, trial: Trial, load: Load) -> Setting:
-        """A trial with this load; where generators make it, they have a setting of their own."""
+        """A trial with this load; generators of the load, if any, have a setting of their own."""
         alone = self._without_generators(trial, load)
         if load.measure is None:
             return alone

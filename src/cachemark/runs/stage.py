@@ -1,4 +1,4 @@
-"""Where a run is played: on this machine, or on others (`agents/`). And who watches it."""
+"""The place that plays a run: this machine, or others (`agents/`); and the run's observers."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -55,7 +55,7 @@ class Display:
     """Receives the reports of a run while it is played; this one shows nothing."""
 
     def planned(self, plan: Plan) -> None:
-        """The plan is known, with what cannot be played here among its skipped cells."""
+        """The plan is known; its skipped cells include those that cannot be played here."""
 
     def auditing(self, what: str) -> None:
         """Something is being checked before the first trial."""
@@ -64,10 +64,10 @@ class Display:
         """The audit has ruled out some cells; the plan has them among its skipped ones."""
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
-        """Trial `number` of `total` begins; a replay plays once more what the machine spoiled."""
+        """Trial `number` of `total` begins; a replay repeats a trial that the machine disturbed."""
 
     def ops(self, ops: int) -> None:
-        """The phase that is going on has done `ops` operations."""
+        """The current phase has done `ops` operations."""
 
     def ends(self, outcome: Outcome) -> None:
         """A trial has ended and its outcome is on disk."""
@@ -89,10 +89,10 @@ class Display:
 
 
 class Stage(Protocol):
-    """Checks and plays what a run asks for, with processes of its own."""
+    """Checks and plays the parts of a run, with processes of its own."""
 
     def hosts_of(self, load: Load) -> int:
-        """How many hosts make a load."""
+        """The number of hosts that make a load."""
         ...
 
     def unplayable(self, plan: Plan, parties: Parties) -> list[Skipped]:

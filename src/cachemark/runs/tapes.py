@@ -34,7 +34,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tape(msgspec.Struct, frozen=True, kw_only=True):
-    """A tape on disk, and what the outcome stores about it."""
+    """A tape on disk, and its facts for the outcome."""
 
     path: Path
     facts: TapeFacts
@@ -156,7 +156,7 @@ def _generations(wanted: Generations | None) -> list[str]:
 
 
 def _length(workload: Workload, load: Load, timing: Timing) -> list[str]:
-    """The length of the tape of a closed loop; that of an open one follows from its schedule."""
+    """The length of a closed loop's tape; an open loop's length follows from its schedule."""
     if load.schedule != "closed":
         return []
     if chooses_records(workload):

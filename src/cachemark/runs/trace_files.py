@@ -19,7 +19,7 @@ def written_trace(arguments: list[str]) -> WrittenTrace:
 
 
 def shown_trace(arguments: list[str]) -> ShownTrace:
-    """Let the engine tell what is in a trace: `trace show …`. Raises UsageError."""
+    """Let the engine read a trace's statistics: `trace show …`. Raises UsageError."""
     return msgspec.json.decode(engine_output(arguments, _REMEDY), type=ShownTrace)
 
 
@@ -35,7 +35,7 @@ def planned_fleet(arguments: list[str]) -> ToldTrace:
 
 
 def predicted_source(arguments: list[str]) -> PredictedTrace | ToldTrace:
-    """Let the engine predict from a trace, or tell what is in a snapshot. Raises UsageError."""
+    """Let the engine predict from a trace, or read a snapshot. Raises UsageError."""
     printed = engine_output(arguments, _REMEDY)
     return msgspec.json.decode(printed, type=PredictedTrace | ToldTrace)
 

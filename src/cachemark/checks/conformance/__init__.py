@@ -1,13 +1,13 @@
 """Does a worker send and count correctly? The cases that every worker must pass.
 
 runner.py         all cases by name, and their results
-cases.py          a case, and whom it applies to
+cases.py          a case, and the workers that it applies to
 worker_driver.py  the worker under test: started once, driven step by step
 operations.py     cases that are data: a tape, and the counts of client and server
 failures.py       cases with failing servers, and stops
 traffic.py        cases for the commands that a client sends
 open_loop.py      cases for schedules
-capabilities.py   what a worker claims, it plays; what it does not claim, it refuses
+capabilities.py   a worker plays all kinds that it claims, and refuses all others
 timelines.py      cases for the timeline and the sections of a window
 slices.py         cases for slices that are played in turn with other workers
 groups.py         cases for the times of groups

@@ -1,4 +1,4 @@
-"""Cases for the call log: it has each call, with the figures that `done` has in sum."""
+"""Cases for the call log: it has each call, and its figures add up to the figures of `done`."""
 
 import base64
 import time

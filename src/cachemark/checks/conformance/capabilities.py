@@ -1,4 +1,4 @@
-"""Checks of what a worker claims: what it claims it plays, what it does not claim it refuses.
+"""Checks of a worker's claims: it plays all that it claims, and refuses all else.
 
 Each check asks for one capability. A worker that claims it must play the tape; one that does not
 must answer `prepare` with `unsupported`, so that nothing else is played in its place.
@@ -37,7 +37,7 @@ def shared_connections_as_claimed(driver: WorkerDriver, wire: str, server: Runni
 
 def several_servers_as_claimed(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
     """`cluster`: keys are spread over two servers, and both get some."""
-    del server  # it may still count items that were removed
+    del server  # it may still count removed items
     with running(parse_spec("cluster:2:memcached:threads=1,memory=64")) as both:
         if _claimed(driver, wire, both.addresses, "cluster") is None:
             return
@@ -88,7 +88,7 @@ def _claimed(
     tape: tuple[str, ...] = _TAPE,
     **fields: Any,
 ) -> Done | None:
-    """Play what needs the capability; None where it is neither claimed nor played."""
+    """Play a tape that needs the capability; None if the worker neither claims nor plays it."""
     answer = driver.ask(driver.request(wire, servers, tape, **fields))
     if not driver.can(capability):
         expect(

@@ -1,4 +1,4 @@
-"""A case, and whom it applies to by what the worker claims. Pure."""
+"""A case, and the workers that it applies to, by their claims. Pure."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from cachemark.model.protocol import Ready
 CaseFunction = Callable[[WorkerDriver, str, RunningServer], None]
 # Why a case does not apply to a worker; empty if it does.
 CaseRule = Callable[[Ready], str]
-# A template for workers: it need not do all that is useful.
+# A template for workers, which need not do everything.
 TEST_DOUBLE = "reference"
 
 
@@ -24,9 +24,9 @@ class ConformanceCase(NamedTuple):
     """A case: the function that plays it over one protocol, and the rule that chooses its clients.
 
     `in_process`: also for a cache in the worker's own process, without a server. `all_wires`: over
-    each protocol of the client, not only over its default. `must_refuse`: a worker that does not
-    claim what the case needs gets it nevertheless, and must answer `unsupported`. `callers`: how
-    many at the same time.
+    each protocol of the client, not only over its default. `must_refuse`: a worker without the
+    needed claim gets the case nevertheless, and must answer `unsupported`. `callers`: the number
+    of simultaneous callers.
     """
 
     play: CaseFunction
@@ -67,7 +67,7 @@ def each(*functions: CaseFunction, rule: CaseRule = _nothing) -> tuple[Conforman
 
 
 def claiming(*capabilities: str) -> CaseRule:
-    """A rule: for workers that claim all of these."""
+    """A rule: for workers that claim all of these capabilities."""
 
     def rule(ready: Ready) -> str:
         lacking = [name for name in capabilities if name not in ready.capabilities]
@@ -77,7 +77,7 @@ def claiming(*capabilities: str) -> CaseRule:
 
 
 def claiming_one_of(*capabilities: str, otherwise: str) -> CaseRule:
-    """A rule: for workers that claim at least one of these."""
+    """A rule: for workers that claim at least one of these capabilities."""
 
     def rule(ready: Ready) -> str:
         return "" if set(capabilities) & set(ready.capabilities) else otherwise
@@ -86,7 +86,7 @@ def claiming_one_of(*capabilities: str, otherwise: str) -> CaseRule:
 
 
 def but(client: str, why: str) -> CaseRule:
-    """A rule: for all workers but one."""
+    """A rule: for all workers except one."""
 
     def rule(ready: Ready) -> str:
         return why if ready.client == client else ""
@@ -95,7 +95,7 @@ def but(client: str, why: str) -> CaseRule:
 
 
 def every(*rules: CaseRule) -> CaseRule:
-    """A rule: for workers to whom all of these apply."""
+    """A rule: for workers that pass all of these rules."""
 
     def rule(ready: Ready) -> str:
         return next(filter(None, (one(ready) for one in rules)), "")

@@ -50,7 +50,7 @@ def a_wrong_byte_is_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
 
 
 def other_flags_are_a_wrong_value(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """A reply with the right bytes, and other flags than were stored, is no hit."""
+    """A reply with the right bytes but wrong flags is no hit."""
     if driver.spec.options.get("profile", "common") != "common":
         raise NotApplicableError("its library has flags of its own")
     with proxied(server.addresses[0]) as proxy:
@@ -66,7 +66,7 @@ def other_flags_are_a_wrong_value(driver: WorkerDriver, wire: str, server: Runni
 
 
 def a_lost_write_is_a_wrong_value(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Behind a write that was lost, a read brings an older value: wrong, if the tape tells."""
+    """After a lost write, a read brings an older value, which is wrong if the tape can tell."""
     if driver.spec.options.get("profile", "common") != "common":
         raise NotApplicableError("its library may send a write again, which may come late")
     tape = driver.tape(*_WRITES)
@@ -106,7 +106,7 @@ def silence_is_a_timeout_and_no_miss(
 def a_late_reply_answers_no_other_call(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """After a time-out the reply may still come: whoever keeps the connection must not take it."""
+    """A reply that comes after its time-out must not answer a later call on the connection."""
     with proxied(server.addresses[0]) as proxy:
         _prepared(driver, wire, proxy.address, timeout_ms=TIMEOUT_MS)
         proxy.fault, proxy.late_s = "late", 1.5 * TIMEOUT_MS / 1000
@@ -137,7 +137,7 @@ def an_error_reply_is_an_error(driver: WorkerDriver, wire: str, server: RunningS
 def an_error_reply_counts_as_its_kind(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """Whose fault an error is: docs/fault-kinds.md lists the server's words and statuses."""
+    """Each error has its fault kind: docs/fault-kinds.md lists the server's texts and statuses."""
     for kind, error in (("server", OUT_OF_MEMORY), ("client", BAD_REQUEST)):
         with proxied(server.addresses[0]) as proxy:
             _prepared(driver, wire, proxy.address)
@@ -147,7 +147,7 @@ def an_error_reply_counts_as_its_kind(
 
 
 def no_server_is_an_error(driver: WorkerDriver, wire: str, _server: RunningServer) -> None:
-    """If there is no server, `prepare` is answered with a connect error that names the address."""
+    """Without a server, the answer to `prepare` is a connect error that names the address."""
     with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -206,7 +206,7 @@ def a_stop_ends_a_run(driver: WorkerDriver, wire: str, server: RunningServer) ->
 def the_end_of_stdin_ends_the_process(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """A worker whose caller has exited does not go on."""
+    """A worker ends if its caller has exited."""
     _prepared(driver, wire, server.addresses[0])
     before = int(server.stats()["cmd_get"])
     driver.worker.send(RunRequest(phase="measure", duration_ms=600_000))

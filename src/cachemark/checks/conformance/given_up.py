@@ -25,7 +25,7 @@ _SEQUENTIAL = ("--keys", "20", "--size", "20", "--distribution", "sequential")
 _SLOW = ("--mix", "get=2,set=1", "--schedule", "uniform", "--rate", "5", "--duration", "1200ms")
 _FAST = ("--mix", "get=1", "--schedule", "uniform", "--rate", "1000", "--duration", "20ms")
 _TAPE, _READS = (*_SEQUENTIAL, *_SLOW), (*_SEQUENTIAL, *_FAST)
-# For a library that lets nothing else run while it waits, the call ends by this.
+# A call of a library that lets nothing else run while it waits ends by this time-out.
 _TIMEOUT_MS = 2000
 _OPS, _EVERY = 6, 3
 _DELAY = {"kind": "delay", "delay_ms": 150}
@@ -38,7 +38,7 @@ _SHORT_MS = 100
 def a_call_that_is_given_up_is_a_timeout(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """A read without a reply is given up: it is a time-out."""
+    """A read without a reply is given up, and counts as a timeout."""
     way = _way_of(driver)
     with proxied(server.addresses[0]) as proxy:
         driver.begin(wire, [proxy.address], _READS, timeout_ms=_TIMEOUT_MS)
@@ -50,9 +50,9 @@ def a_call_that_is_given_up_is_a_timeout(
 
 
 def the_so_manyth_call_is_given_up(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """All calls of the part count, also those that cannot be given up; replies come late.
+    """All calls of the part count, even if they cannot be given up; replies come late.
 
-    What a library does after it is not judged here.
+    This does not judge the library's later behaviour.
     """
     way = _way_of(driver)
     path = driver.folder / "calls"
@@ -79,7 +79,7 @@ def a_late_call_is_not_given_up(driver: WorkerDriver, wire: str, server: Running
 
 
 def a_forked_child_reads_too(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Before each so-many-th call a child makes the same one, if it is a read."""
+    """Before each `every`-th call a child makes the same call, if it is a read."""
     doubled, reads = _doubled(driver, wire, server, _give_up("fork", _EVERY, after_ms=300), _OPS)
     calls = _calls(driver)
     expected = {call.key for call in calls[_EVERY - 1 :: _EVERY] if call.verb == "get"}
@@ -99,7 +99,7 @@ def a_late_call_is_not_forked(driver: WorkerDriver, wire: str, server: RunningSe
 def a_caller_goes_on_at_its_memory_limit(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """One read more is made, of a key that the tape does not have; all calls of the tape are."""
+    """The caller makes all calls of the tape, and one read more of a key that the tape lacks."""
     with proxied(server.addresses[0]) as proxy:
         driver.begin(wire, [proxy.address], _TAPE)
         before = _reads(proxy)
@@ -136,7 +136,7 @@ def _calls(driver: WorkerDriver) -> list[Command]:
 def _doubled(
     driver: WorkerDriver, wire: str, server: RunningServer, wish: GiveUp, ops: int
 ) -> tuple[set[bytes], int]:
-    """The keys that a child read, too, and how many reads the caller made."""
+    """The keys that a child also read, and the number of the caller's reads."""
     tape = _TAPE if wish.every > 1 else _READS
     with proxied(server.addresses[0]) as proxy:
         driver.begin(wire, [proxy.address], tape)

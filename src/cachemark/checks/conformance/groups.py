@@ -29,7 +29,7 @@ _LATE_SLICE, _LATE_S = Slice(length_us=50_000), 0.15
 def whole_groups_are_counted_and_timed(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """A run of groups: those that its end cuts are not counted, at each depth that it can."""
+    """A run of groups, at each supported depth: a group that its end cuts does not count."""
     shapes = [{}, {"threads": 2, "connections": 2}] if driver.can("threads") else [{}]
     shapes += [{"depth": 4}] if driver.can("pipeline") else []
     for shape in shapes:
@@ -48,7 +48,7 @@ def whole_groups_are_counted_and_timed(
 def a_group_with_a_wrong_value_is_no_group(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """One operation that fails is enough: the rest of its group was right."""
+    """A group with one failed operation does not count, even if all others were right."""
     with proxied(server.addresses[0]) as proxy:
         driver.begin(wire, [proxy.address], _SEQUENCE)
         proxy.values = tape_values(driver.folder / "tape")
@@ -97,7 +97,7 @@ def _groups(done: Done) -> Groups:
 
 
 def _check_times(done: Done, groups: Groups, callers: int, depth: int) -> None:
-    """Groups take as long as their operations, and not longer than there is."""
+    """Groups take as long as their operations, and not longer than the window."""
     expect_equal(groups.length, _LENGTH, "the length of a group")
     times = histogram.decode(groups.time or "")
     expect_equal(times.count, groups.ok, "the count of the groups' histogram")

@@ -13,7 +13,7 @@ from cachemark.model.protocol import RunRequest, Stop
 
 _KEYS = 20
 _UNIFORM = ("--keys", str(_KEYS), "--size", "30", "--mix", "get=1", "--schedule", "uniform")
-# How long the proxy holds a reply back, and how long a run lasts that is stopped.
+# The time for which the proxy holds a reply, and the length of a run that is stopped.
 _STALL_S = 0.3
 
 

@@ -85,7 +85,7 @@ def check_case(case: OperationCase, driver: WorkerDriver, wire: str, server: Run
 
 
 def _prepare(case: OperationCase, driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Prepare. The worker must refuse what is not among its capabilities."""
+    """Prepare. The worker must refuse all kinds that it does not claim."""
     ready = driver.ready
     threads = case.callers if driver.can("threads") else 1
     request = Prepare(

@@ -17,7 +17,7 @@ from cachemark.endpoints.probe.observation import CHUNK_BYTES, Relay
 ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "slow", "lost", "flags"]
 
 _HEAD_BYTES, _FLAGS_BYTES = 24, 4
-# No library gives these a meaning: only who looks at them sees that they differ.
+# Flags without a meaning in any library: only a client that checks flags notices them.
 _OTHER_FLAGS = b"1048576"
 # Flags in text replies, and in meta replies if the client asked for them.
 _TEXT_FLAGS = re.compile(rb"(^VALUE \S+ |^VA \d+[^\r\n]*? f)\d+", re.MULTILINE)
@@ -36,13 +36,13 @@ BAD_REQUEST = ErrorReply(b"CLIENT_ERROR bad command line format", 0x04, b"Invali
 
 
 class ReplyProxy(Relay):
-    """A listening proxy. `fault` says what happens to reads, or to writes, from now on.
+    """A listening proxy, which applies `fault` to reads or writes from now on.
 
-    `corrupt`: in replies, the last byte of each of `values` is changed. `flags`: the items in them
-    get other flags. `silence`: a read is
-    dropped, and its connection hangs. `error`: the reply to a read is the error `error`. `hold`:
-    reads wait for `release`. `late`: the next read reaches the server `late_s` later; `slow`: all
-    reads do. `lost`: a `set` is stored under another key, so it is answered, and its value is gone.
+    `corrupt`: it changes the last byte of each of `values` in replies. `flags`: it changes the
+    flags of items. `silence`: it drops a read, whose connection then hangs. `error`: it answers a
+    read with the error `error`. `hold`: reads wait for `release`. `late`: the next read reaches the
+    server `late_s` later; `slow`: all reads do. `lost`: it stores a `set` under another key, so the
+    client gets the reply, but the value is gone.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -78,7 +78,7 @@ class ReplyProxy(Relay):
                         self.release.wait()
 
     def _pass(self, request: SentRequest, client: socket.socket, server: socket.socket) -> bool:
-        """Pass a request on, or apply the fault; False if the connection is to hang."""
+        """Pass a request on, or apply the fault; False if the connection must hang."""
         self.wires.add(request.wire)
         self.commands += request.commands
         if request.reads and self.fault == "silence":
@@ -95,7 +95,7 @@ class ReplyProxy(Relay):
         return True
 
     def replies(self, data: bytes) -> bytes:
-        """Replies, or what the fault makes of them."""
+        """Replies, changed by the fault."""
         if self.fault == "flags":
             return _flagged(data)
         return self._corrupted(data) if self.fault == "corrupt" else data

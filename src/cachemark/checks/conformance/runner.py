@@ -77,7 +77,7 @@ def known_failures() -> tuple[KnownFailure, ...]:
 
 @cache
 def _parsed_failures(text: str) -> tuple[KnownFailure, ...]:
-    """Parsed once: every case of every client asks for them."""
+    """Parse the entries once, since every case of every client needs them."""
     return msgspec.convert(tomllib.loads(text).get("failure", []), tuple[KnownFailure, ...])
 
 
@@ -105,7 +105,7 @@ def _find(driver: WorkerDriver, wire: str, name: str, case: ConformanceCase) -> 
 
 
 def _with_traceback(driver: WorkerDriver, text: str) -> str:
-    """A failure, and what the worker wrote of it, if it is a mistake in the worker's own code."""
+    """A failure, with the worker's stderr if it is a mistake in the worker's own code."""
     log = driver.worker.log_tail().strip() if "internal" in text else ""
     return f"{text}\n{log}" if log else text
 

@@ -1,6 +1,7 @@
 """Drives slices of a worker for the cases in slices.py, and compares their results.
 
-It can keep a worker from the CPU for a part of a slice: it is stopped, and continued at an instant.
+It can keep a worker from the CPU for a part of a slice: it stops the worker, and continues it
+later.
 """
 
 import os

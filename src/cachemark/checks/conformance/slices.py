@@ -128,7 +128,7 @@ def _has_both_halves(one: SliceDone) -> bool:
 def a_slice_of_lead_in_counts_nothing(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """Slices whose lead-in is as long as they are: a warm-up, at each depth that it can."""
+    """Slices that are all lead-in, which are a warm-up, at each supported depth."""
     for depth in (1, 4) if driver.can("pipeline") else (1,):
         with proxied(server.addresses[0]) as proxy:
             begin(driver, wire, [proxy.address], _TAPE, proxy, depth=depth)
@@ -174,7 +174,7 @@ def slices_without_replies_end_with_a_barrier(
 
 
 def slices_of_an_open_loop(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """The tape's time stands still between slices, and the intended start tells what counts."""
+    """The tape's time stands still between slices, and the intended start decides what counts."""
     with proxied(server.addresses[0]) as proxy:
         begin(driver, wire, [proxy.address], _OPEN, proxy)
         slices = [play_slice(driver, _OPEN_SLICE)]
@@ -261,7 +261,7 @@ def a_stop_ends_a_slice(driver: WorkerDriver, wire: str, server: RunningServer) 
 
 
 def slices_inside_a_process(driver: WorkerDriver, wire: str, server: RunningServer) -> None:
-    """Slices of any client, also of a cache inside the process: the sums of what was played."""
+    """The sums of slices are right for any client, even for a cache inside the process."""
     begin(driver, wire, server.addresses, _TAPE)
     slices = play_until_counted(driver, _SHORT)
     end(driver, slices)
@@ -270,7 +270,7 @@ def slices_inside_a_process(driver: WorkerDriver, wire: str, server: RunningServ
 def a_caller_without_a_cpu_counts_from_the_lead_in_on(
     driver: WorkerDriver, wire: str, server: RunningServer
 ) -> None:
-    """Time without a CPU after the lead-in is time of the slice, also if nothing is played."""
+    """Time without a CPU after the lead-in is time of the slice, even if nothing is played."""
     callers = {"threads": 2, "connections": 2} if driver.can("threads") else {}
     begin(driver, wire, server.addresses, _TAPE, None, **callers)
     slices, request = play_without_cpu(driver, _CPU_COMES_LATE)

@@ -121,7 +121,7 @@ class WorkerDriver:
     def begin(
         self, wire: str, servers: list[str], tape: Iterable[str], **fields: Any
     ) -> protocol.Done:
-        """Prepare and prefill; returns what the prefill stored. Raises CaseFailedError."""
+        """Prepare and prefill; returns the prefill's `done`. Raises CaseFailedError."""
         self.prepare(self.request(wire, servers, tape, **fields))
         return self.play(protocol.RunRequest(phase="prefill"))
 

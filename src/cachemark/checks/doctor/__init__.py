@@ -14,9 +14,9 @@ from cachemark.model.machine_limits import Check
 def doctor(
     root: Path = Path("/"), sample_s: float = SAMPLE_S, targets: Sequence[str] = ()
 ) -> list[Check]:
-    """Examine this machine; takes a second. `root` is where /proc and /sys are.
+    """Examine this machine; takes a second. `root` is the folder of /proc and /sys.
 
-    `targets` are servers elsewhere, HOST:PORT. Raises UsageError for what is no address.
+    `targets` are servers elsewhere, HOST:PORT. Raises UsageError for an invalid address.
     """
     cpus = usable_cpus()
     # The second's sample comes last: version checks start programs, which are load of their own.

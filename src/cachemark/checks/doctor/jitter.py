@@ -43,7 +43,7 @@ def spin(until_ns: int) -> ClockGaps:
 def jitter_checks(
     cpus: list[int], root: Path = Path("/"), length_s: float = SAMPLE_S
 ) -> list[Check]:
-    """Spin on each usable CPU in turn for `length_s` in all; what was seen and what was stolen."""
+    """Spin on each usable CPU in turn, for `length_s` in all; checks of pauses and of steal."""
     before, own_before = cpu_times(root), cpu_ns(os.getpid()) or 0
     gaps = _on_each(cpus, length_s)
     after, own_after = cpu_times(root), cpu_ns(os.getpid()) or 0
@@ -107,7 +107,7 @@ def _gaps(gaps: list[ClockGaps]) -> list[Check]:
 
 
 def _late_sleeps(length_s: float) -> Check:
-    """How late a sleep of a millisecond ends: the worst, as there are too few for a percentile."""
+    """The worst delay of a sleep of a millisecond: there are too few sleeps for a percentile."""
     worst_ns, begin = 0, time.perf_counter_ns()
     while (slept_from := time.perf_counter_ns()) - begin < length_s * 1e9:
         time.sleep(0.001)

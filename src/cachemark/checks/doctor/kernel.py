@@ -90,7 +90,7 @@ def isolation(root: Path) -> list[Check]:
 
 
 def numa(root: Path) -> list[Check]:
-    """More than one memory node: then placement decides what a cache miss costs."""
+    """With more than one memory node, placement decides the cost of a cache miss."""
     nodes = len(list((root / "sys/devices/system/node").glob("node[0-9]*")))
     limits = "warn above 1 without numactl"
     remedy = "numactl --cpunodebind=0 --membind=0 cachemark run …"

@@ -17,7 +17,7 @@ from cachemark.model.machine_limits import (
     limit_check,
 )
 
-# A round trip of the kernel's own takes some 20 to 60 µs where a core has to wake.
+# A round trip in the kernel takes some 20 to 60 µs if a core has to wake.
 _LOOPBACK = Limits(unit="µs", warn=200)
 _TARGET = Limits(unit="µs", warn=1000)
 _SYSCTL = "proc/sys/net"

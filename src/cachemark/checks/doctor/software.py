@@ -1,4 +1,4 @@
-"""Checks of what is installed: the engine, servers, and each language's workers."""
+"""Checks of the installed programs: the engine, servers, and each language's workers."""
 
 import contextlib
 import platform
@@ -18,7 +18,7 @@ from cachemark.model.run_header import HostFacts
 
 
 def software(facts: HostFacts) -> list[Check]:
-    """The versions of all programs, and which are missing."""
+    """The versions of all programs, and the missing ones."""
     others = [f"{name}: {text}" for name, text in facts.tools.items() if name != "memcached"]
     return [
         info_check("cachemark", f"{__version__}, Python {platform.python_version()}"),

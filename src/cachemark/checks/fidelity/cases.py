@@ -71,7 +71,7 @@ def floor_of(load: CaseLoad) -> Case:
     ops = _FLOOR_OPS if load.value_bytes < _LARGE_BYTES else _FLOOR_OPS_LARGE
     return Case(
         name="floor",
-        about="every read is answered at once: what the client and the loopback take",
+        about="the server answers every read at once: the time of the client and the loopback",
         script="",
         load=CaseLoad(ops=ops, value_bytes=load.value_bytes, keys=load.keys),
     )

@@ -1,9 +1,8 @@
 """Decides whether the times that a client reports are true. Pure.
 
-Three times are compared for each percentile: the analytic answer, the time that the server's log
-says was injected, and the time that the client measured. If the injected time is far from the
-answer, the host is too noisy and the case is not judged. If the measured time is far from the
-injected one, the client is wrong.
+It compares three times for each percentile: the analytic answer, the injected time in the server's
+log, and the client's time. If the injected time is far from the answer, the host is too noisy, and
+the case is not judged. If the client's time is far from the injected one, the client is wrong.
 """
 
 from typing import Literal
@@ -31,7 +30,7 @@ _CLOCK_NS = 1_000
 class TimeFloor(msgspec.Struct, frozen=True, kw_only=True):
     """The times of client and loopback if the server replies at once, in ns.
 
-    `p50_ns` is what they add to the time in the server's log, `p99_ns` what the client measures.
+    `p50_ns` is their addition to the time in the server's log, `p99_ns` the client's own time.
     """
 
     p50_ns: int
@@ -159,9 +158,9 @@ def counts(log: Log, reported: Operation) -> list[CountResult]:
 
 
 def group_counts(log: Log, reported: Operation, groups: Groups) -> list[CountResult]:
-    """Compare the server's count of groups with the client's; empty if the log does not tell it.
+    """Compare the server's count of groups with the client's; empty if the log cannot show it.
 
-    A read that the client never sent is not in the log: then it is not known which group it is of.
+    If the client never sent a read, the log does not show which group lacks it.
     """
     if _unasked(log, reported):
         return []
@@ -186,9 +185,9 @@ def judged(
 ) -> tuple[JudgedState, str]:
     """The state of a case, and the reason. Counts come first: they do not depend on the host.
 
-    `run_delay_ns` is how long the client's processes were runnable without a CPU. `late_ns` is how
-    much earlier than assumed an open loop's window may have started. A percentile that is too high
-    only counts against the client if neither explains it.
+    `run_delay_ns` is the time that the client's processes were runnable without a CPU. An open
+    loop's window may have started `late_ns` earlier than assumed. A percentile that is too high
+    counts against the client only if neither explains it.
     """
     if why := miscounted(counted):
         return "failed", why
@@ -197,10 +196,10 @@ def judged(
     off = [line for line in results if not line.holds]
     if off and all(0 < line.noise_ns <= run_delay_ns for line in off):
         waited = milliseconds(run_delay_ns)
-        return "not judged", f"the client was kept from a CPU for {waited} ms, which explains it"
+        return "not judged", f"the client had no CPU for {waited} ms, which explains it"
     if off and all(0 < line.error_ns <= line.most_ns + late_ns for line in off):
         late = milliseconds(late_ns)
-        return "not judged", f"the earliest read came {late} ms after the window was asked for"
+        return "not judged", f"the earliest read came {late} ms after the request for the window"
     reasons = (
         f"{percentile_name(line.percent)} is off by {milliseconds(line.error_ns)} ms"
         for line in off
@@ -218,7 +217,7 @@ def _unfaulted(case: Case, counted: list[CountResult]) -> str:
     """Why too few faults were injected; empty if enough were."""
     real = {count.name: count.injected for count in counted}
     if real.get("wrong values", 0) < case.faults.wrong or real.get("lost", 0) < case.faults.lost:
-        return f"the server had fewer faults to inject than the case is about: {real}"
+        return f"the server could inject fewer faults than the case needs: {real}"
     return ""
 
 

@@ -66,11 +66,11 @@ def lateness_ns(log: Log) -> NsArray:
 
 
 def stalls(log: Log, timeout_ns: int) -> int:
-    """The number of answered reads that took their caller a whole time-out or more.
+    """The number of answered reads after which their caller paused for a time-out or more.
 
-    A caller sends its next read as soon as one is over: when it was answered, or at the latest a
-    time-out after the server got it. If so much passes until the read after that arrives, the
-    client or its host stood still, and the client may rightly have counted the read as timed out.
+    A caller sends its next read as soon as one is over: at its answer, or at the latest a time-out
+    after the server got it. If more time passes until the next read arrives, the client or its host
+    stood still, and the client may rightly have counted the read as timed out.
     """
     if not log.sent_ns:
         return 0

@@ -1,4 +1,4 @@
-"""The agent of a host: a Dask worker with one thread, which does what a coordinator asks.
+"""The agent of a host: a Dask worker with one thread, which carries out a coordinator's requests.
 
 When the connection to the coordinator ends, for any reason, all servers and workers that the
 agent has started are killed at once.
@@ -73,7 +73,7 @@ async def be_agent(hosts: Hosts, entry: Host, session: Session, folder: str) -> 
 
     class AgentWorker(Worker):
         async def close(self, *arguments: object, **options: object) -> str | None:
-            # First of all: a task that waits for its processes would hold up what follows.
+            # Before all else: a task that waits for its processes would delay the next steps.
             session.abort()
             return await super().close(*arguments, **options)  # pyright: ignore
 

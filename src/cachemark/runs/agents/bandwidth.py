@@ -11,7 +11,7 @@ import time
 from cachemark.model.errors import TrialError
 
 _SEND_S = 0.5
-# A host that is asked to connect does so at once.
+# A host connects at once on request.
 _CONNECT_S = 10.0
 _CHUNK_BYTES = 1 << 18
 

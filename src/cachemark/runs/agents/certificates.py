@@ -52,7 +52,7 @@ def write_certificates(folder: Path, names: list[str]) -> None:
     for name in names:
         pair = authority.pair(name)
         contents |= {f"{name}.pem": pair.certificate, f"{name}-key.pem": pair.key}
-    # The authority is the last one: what has it is complete.
+    # The authority is written last: a folder that has it is complete.
     contents[_AUTHORITY] = authority.pem
     with refusing(f"{folder}: cannot be written"), made_folder(folder, mode=0o700):
         write_files(folder, contents, permissions=_ONLY_FOR_THE_OWNER)

@@ -160,6 +160,6 @@ def skew_ns(starts: Sequence[StartBounds]) -> int:
         return 0
     first, *others = sorted(range(len(starts)), key=lambda host: starts[host].earliest_ns)
     last = max(starts[host].latest_ns for host in others)
-    # The host that can have begun first may be the one that can have begun last.
+    # One host may have both the earliest and the latest possible begin.
     second = starts[others[0]].earliest_ns
     return max(0, last - starts[first].earliest_ns, starts[first].latest_ns - second)

@@ -32,7 +32,7 @@ from cachemark.runs.agents.security import SCHEME, security, with_certificates
 from cachemark.runs.agents.session import perform
 
 T = TypeVar("T")
-# How long agents may take to connect, and to answer what takes them no time.
+# Time limits for agents to connect, and to answer a trivial request.
 CONNECT_S = 60.0
 ANSWER_S = 60.0
 _ABORT_S = 5.0
@@ -42,7 +42,7 @@ _TICK_S = 0.25
 
 
 def silence_limit_s(agents: int) -> float:
-    """How long no heartbeat may come from an agent; with many agents, each sends fewer. Pure."""
+    """The longest silence of an agent's heartbeat; with many agents, each sends fewer. Pure."""
     return max(LOST_AFTER_S, _MISSED_HEARTBEATS * heartbeat_interval(agents))
 
 
@@ -63,7 +63,7 @@ class Coordinator:
         return self._clock_key
 
     def addresses(self) -> list[str]:
-        """Where this process and the agents listen, as Dask writes it: `tls://HOST:PORT`."""
+        """The address of this process for the agents, in Dask's form: `tls://HOST:PORT`."""
         return [self._scheduler.address, *(agent.address for agent in self._agents.values())]
 
     def wait_for_agents(self, refused: Sequence[str], timeout_s: float) -> None:
@@ -85,7 +85,7 @@ class Coordinator:
             time.sleep(_LOOK_S)
 
     def _keep_agents(self, addresses: Mapping[str, str]) -> bool:
-        """Keep what the scheduler knows of each agent; False if one has just left."""
+        """Keep the scheduler's facts of each agent; False if one has just left."""
         states = {name: self._scheduler.workers.get(of) for name, of in addresses.items()}
         self._agents = {name: state for name, state in states.items() if state is not None}
         return len(self._agents) == len(states)
@@ -228,7 +228,7 @@ class Coordinator:
             raise self._lost_error(name)
 
     def _lost_error(self, name: str, why: str = "") -> HostLostError:
-        """Give up a host: one that only hung does not go on with its request either."""
+        """Give up a host; if it only hung, it does not go on with its request either."""
         limit_s = silence_limit_s(len(self._agents))
         ended = f"the agent is lost: it ended, or could not be reached for {limit_s:g} s"
         self.lost[name] = f"{name}: {why or ended}"
@@ -257,7 +257,7 @@ class Coordinator:
 
 
 def _decoded(name: str, text: bytes, answer: type[T]) -> T:
-    """An answer as a value, or as it came if an `Answer` is asked for."""
+    """An answer as a value, or unchanged if the caller wants an `Answer`."""
     received = messages.decode_answer(text)
     return cast("T", received) if answer is HostAnswer else _value(name, received, answer)
 
@@ -275,7 +275,7 @@ def coordinating(
 ) -> Generator[Coordinator]:
     """Listen, start the agents that start here, and wait for all. Raises UsageError.
 
-    At the end the agents are disconnected, so they stop what they have started.
+    At the end it disconnects the agents, so they stop all that they have started.
     """
     configure()
     with ExitStack() as stack:

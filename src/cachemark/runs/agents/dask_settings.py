@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cachemark.model.errors import UsageError
 
-# A host that cannot be reached for so long is lost.
+# A host that cannot be reached for this time is lost.
 LOST_AFTER_S = 12
 RESOURCE = "AGENT"
 # Where a page about the state of Dask is served until it is switched off: this cannot be avoided.

@@ -52,7 +52,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def paused_ns(self) -> int:
-        """How much longer than planned it was on a host where there was a pause; 0: on none."""
+        """Its excess over the planned length on a host with a pause; 0: on none."""
         return max(part.paused_ns for part in self.parts.values())
 
     @property
@@ -64,7 +64,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
 class FleetArm(TrialRun, SlicedArm):
     """An arm whose server is on one host, and whose workers are on several.
 
-    `server_number` is that of its server on its host.
+    `server_number` is the number of its server on its host.
     """
 
     def __init__(

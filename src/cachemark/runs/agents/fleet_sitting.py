@@ -27,7 +27,7 @@ from cachemark.runs.sittings.warm_up import is_warm, most_rounds
 # By the first start the request must have reached all hosts: some time, and some for each host.
 _START_AHEAD_NS = 200_000_000
 _START_AHEAD_OF_HOST_NS = 10_000_000
-# How long hosts play without a comparison of their clocks. Clocks part by some 50 µs a second.
+# The longest play between two comparisons of clocks, which drift apart by some 50 µs a second.
 _STRETCH_NS = 2_000_000_000
 # After a slice: the request for the next one is there 2 ms before its start.
 _SPARE_NS = 3_000_000
@@ -39,7 +39,7 @@ _LONGEST_OVERHANG_NS = 1_000_000_000
 
 
 class Planned(NamedTuple):
-    """A slice that is to be played: of which arm, after which, and when by the coordinator's clock.
+    """A slice to play: its arm, the arm before it, and its start by the coordinator's clock.
 
     `turn` is None in a warm-up.
     """
@@ -129,7 +129,7 @@ class _FleetSitting:
                 self._order.shuffle(cold)
                 planned += [Planned(arm, None, arm.number) for arm in cold]
             self._play(planned)
-            # The first round says how long the slices of each arm last.
+            # The first round measures the length of each arm's slices.
             left, together = left - rounds, self._rounds_together(len(cold))
         length_us, hosts = self._counted.length_us, len(self._names)
         for arm in self.arms:
@@ -234,7 +234,7 @@ def scheduled(slices: Sequence[Planned], first_ns: int, length_us: int) -> list[
 
 
 def overhang_ns(overhangs_ns: Sequence[int]) -> int:
-    """How long to wait for the end of an arm's slices, by how long the last ones took. Pure."""
+    """The time limit for an arm's slices, from the length of its last ones. Pure."""
     last = sorted(overhangs_ns[-_LAST_OVERHANGS:])
     if not last:
         return _UNKNOWN_OVERHANG_NS

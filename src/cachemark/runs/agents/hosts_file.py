@@ -14,7 +14,7 @@ from cachemark.model.hosts import Hosts, check_hosts
 def load_hosts(path: Path) -> Hosts:
     """Read and check a hosts file. A relative `tls` is beside the file. Raises UsageError."""
     text = read_toml(path)
-    remedy = "docs/hosts.md has an example and says what each setting means"
+    remedy = "docs/hosts.md has an example and explains each setting"
     with refusing(str(path), remedy, decodes=True):
         hosts = msgspec.toml.decode(text, type=Hosts)
     try:

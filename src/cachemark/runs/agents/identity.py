@@ -13,7 +13,7 @@ from cachemark.runs.agents.messages import Identity, Software
 
 
 def identify(cpus: str) -> Identity:
-    """This host and the software on it; `cpus` are those that the hosts file gives it.
+    """This host and the software on it; `cpus` are its CPUs in the hosts file.
 
     Raises UsageError without the engine.
     """

@@ -17,7 +17,7 @@ from cachemark.runs.tapes import Generations
 
 
 class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell of a sitting; `number` is that of its server in `StartServers`."""
+    """A cell of a sitting; `number` is its server's number in `StartServers`."""
 
     number: int
     trial: outcome.Trial
@@ -58,7 +58,7 @@ class OfferBytes(HostRequest, frozen=True, kw_only=True, tag="offer_bytes"):
 
 
 class ReceiveBytes(HostRequest, frozen=True, kw_only=True, tag="receive_bytes"):
-    """Read what the server's host sends. Answer: bytes per second, a float."""
+    """Read the bytes of the server's host. Answer: bytes per second, a float."""
 
     address: str
     port: int
@@ -105,7 +105,7 @@ class StartWorkers(HostRequest, frozen=True, kw_only=True, tag="start_workers"):
 class PrepareWorkers(HostRequest, frozen=True, kw_only=True, tag="prepare_workers"):
     """Connect the workers. They play the segments from `first` on, of `segments`; no answer.
 
-    `tls` is that of the `StartedServer`: the host writes the files.
+    `tls` comes from the `StartedServer`: the host writes the files.
     """
 
     arm: int = 0
@@ -145,7 +145,7 @@ class PlayPhase(HostRequest, frozen=True, kw_only=True, tag="play_phase"):
 class PlaySitting(HostRequest, frozen=True, kw_only=True, tag="play_sitting"):
     """Play a sitting against servers that run already. Answer: a list of `Outcome`.
 
-    The whole order of play follows from the seed, so nothing is asked between two slices.
+    The whole order of play follows from the seed, so no request comes between two slices.
     """
 
     run: str
@@ -228,7 +228,7 @@ class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartedWorkers(msgspec.Struct, frozen=True, kw_only=True):
-    """Workers that have said hello. `cpus` is where they run, empty for any."""
+    """Workers that have answered hello. `cpus` are their CPUs, empty for any."""
 
     ready: Ready
     count: int
@@ -245,7 +245,7 @@ class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostPlayed(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase on one host. `late_ns`: how long after the planned start its workers were asked.
+    """A phase on one host. `late_ns`: the delay of its workers' request after the planned start.
 
     `observed`: what the agent saw of them.
     """
@@ -306,7 +306,7 @@ class ArmFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostSlices(msgspec.Struct, frozen=True, kw_only=True):
-    """The slices that a host played of those it was asked for, one entry for each."""
+    """The requested slices that a host played, one entry for each."""
 
     played: list[PlayedSlice]
     failures: list[ArmFailure] = []

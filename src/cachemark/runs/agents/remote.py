@@ -25,7 +25,7 @@ from cachemark.runs.trials.trial import TrialRun
 # each host. The coordinator needs 2 to 4 ms of CPU time to ask one.
 _START_AHEAD_NS = 300_000_000
 _START_AHEAD_OF_HOST_NS = 10_000_000
-# A phase that ends by time may last so much longer, besides the workers' own time-outs.
+# A phase that ends by time may last longer by this, and by the workers' own time-outs.
 _GRACE_S = 30.0
 _START_S = 180.0
 _TAPE_S = 600.0
@@ -132,7 +132,7 @@ def stats_of(reading: messages.ServerReading) -> list[ServerStats]:
 class RemoteFleet:
     """The workers on several hosts. Each host plays its own segments of the tape.
 
-    `arm` is the number of their server in a sitting; a failure is then that of this arm alone.
+    `arm` is the number of their server in a sitting; then only this arm fails with them.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class RemoteFleet:
         self.played: dict[str, messages.HostPlayed] = {}
 
     def start(self, client: str, load: Load, ready_s: float) -> messages.StartedWorkers:
-        """Start the workers; returns what the first host's workers are.
+        """Start the workers; returns the facts of the first host's workers.
 
         Raises TrialError, also if the hosts have different versions of the library.
         """
@@ -180,7 +180,7 @@ class RemoteFleet:
         self._ask(requests, msgspec.Raw, ready_s + _START_S)
 
     def keep(self, played: Mapping[str, messages.HostPlayed]) -> Done:
-        """Keep what its hosts played in a phase; returns their sum."""
+        """Keep its hosts' results of a phase; returns their sum."""
         self.played = {name: played[name] for name in self.names}
         return merge([self.played[name].done for name in self.names])
 

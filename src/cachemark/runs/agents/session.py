@@ -118,7 +118,7 @@ class Session:
         self._life.close()
 
     def abort(self) -> None:
-        """Kill the server and the workers now. Whoever waits for them gets a TrialError."""
+        """Kill the server and the workers now. Calls that wait for them raise TrialError."""
         self._aborted.set()
         for fleet in list(self._fleets.values()):
             fleet.kill()
@@ -128,7 +128,7 @@ class Session:
                     member.child.kill()
 
     def perform(self, request: messages.AnyRequest) -> object:
-        """Do what is asked. Raises TrialError, UnsupportedError, UsageError."""
+        """Carry out a request. Raises TrialError, UnsupportedError, UsageError."""
         if not isinstance(request, messages.EndTrial | messages.ReadClock):
             self._check_going_on()
         return self._steps[type(request)](request)

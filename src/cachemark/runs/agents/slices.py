@@ -17,7 +17,7 @@ from cachemark.model.rounds import SKEW_LIMIT_NS
 from cachemark.runs.agents import messages
 from cachemark.runs.sittings.sitting import turn_cost
 
-# The workers have the request so long before the planned start.
+# The workers get the request this long before the planned start.
 _AHEAD_NS = 2_000_000
 
 
@@ -42,7 +42,7 @@ class SlicePlayer:
         self._steal = StealMeter()
 
     def close(self) -> None:
-        """Close what it reads the CPU times from."""
+        """Close the sources of its CPU times."""
         self._steal.close()
 
     def begin(self, arm: int, ready_s: float) -> messages.TurnCost:

@@ -33,7 +33,7 @@ class HostsStage:
         self._lost: list[str] = []
 
     def unplayable(self, plan: Plan, parties: Parties) -> list[Skipped]:
-        """None: what a host lacks is in the outcomes of its trials."""
+        """None: outcomes of trials show what a host lacks."""
         del parties
         return plan.skipped
 
@@ -46,7 +46,7 @@ class HostsStage:
         return self._coordinator.ask(host, request, Audit, None)
 
     def hosts_of(self, load: Load) -> int:
-        """How many hosts make a load."""
+        """The number of hosts that make a load."""
         return len(self._coordinator.hosts.makers_of(load))
 
     def run_trial(self, setting: Setting, progress: Callable[[int], None]) -> Outcome:
@@ -67,7 +67,7 @@ class HostsStage:
         return play(self._coordinator, setting, display)
 
     def _drop_lost(self, load: Load) -> None:
-        """Go on without the hosts that are lost. Raises HostLostError where the run has to stop."""
+        """Go on without the lost hosts. Raises HostLostError if the run must stop."""
         coordinator = self._coordinator
         coordinator.find_lost()
         if not coordinator.lost:
@@ -147,7 +147,7 @@ class HostsTrial(TrialRun):
         clocks: Mapping[str, ClockReading],
         readings: Mapping[str, messages.WindowReading],
     ) -> None:
-        """Keep what each host measured, and judge the clocks and the start."""
+        """Keep each host's results, and judge the clocks and the start."""
         later = self._coordinator.clocks()
         parts = [
             remote.host_part(

@@ -35,7 +35,7 @@ class Auditor:
         self._claims = claims(plan, clients, servers)
 
     def run(self, tapes: TapeCache, announce: Callable[[str], None]) -> Audit:
-        """Check every server and every claimed level; `announce` hears what is being checked."""
+        """Check every server and every claimed level; `announce` gets the name of each check."""
         fitnesses: list[Fitness] = []
         for text in self._played_servers():
             announce(f"checks {text}")
@@ -108,7 +108,7 @@ class Auditor:
         )
 
     def _best(self, claim: Claim, audit: Audit) -> Cell:
-        """A cell that is not skipped, where there is one."""
+        """A cell that is not skipped, if there is one."""
         for cell in claim.cells:
             load = self.plan.load(cell)
             wire = "" if load.wire == "own" else load.wire

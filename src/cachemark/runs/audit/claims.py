@@ -29,7 +29,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Place(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell, and what it names."""
+    """A cell with its client, server, workload and load."""
 
     cell: Cell
     client: ClientSpec

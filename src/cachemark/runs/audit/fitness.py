@@ -20,7 +20,7 @@ from cachemark.model.plan import loads_of
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.audit.claims import needed_kinds
 
-# The most that an item takes beside its key and value, in the known servers.
+# The largest overhead of an item besides its key and value, in the known servers.
 _ITEM_BYTES = 100
 _PATTERN_BYTES = 64
 
@@ -50,7 +50,7 @@ def _stored_bytes(workload: Workload) -> int:
     return count * (key_bytes + _most(workload.values.size) + _ITEM_BYTES)
 
 
-# Where the engine cuts a law without an upper end.
+# The engine's upper limit for a distribution without one.
 _LAW_BYTES = 1_000_000
 _UNITS = {"k": 1 << 10, "m": 1 << 20}
 
@@ -69,7 +69,7 @@ def _most_of(entry: str) -> int:
 
 
 def skip_reason(restrictions: Restrictions, workload: Workload, load: Load, wire: str) -> str:
-    """Return why a cell is skipped, empty where it is not; `wire` is empty while unknown."""
+    """Return why a cell is skipped, empty if it is not; `wire` is empty while unknown."""
     if restrictions.void:
         return restrictions.void
     for what in (EVERYTHING, wire, *sorted(needed_kinds(workload))):
@@ -104,7 +104,7 @@ class ComparableStats(msgspec.Struct, frozen=True, kw_only=True):
 def comparable_stats(
     restrictions: Restrictions, before: ServerStats, after: ServerStats
 ) -> ComparableStats:
-    """Leave out what a server that counts or evicts unlike memcached reports wrongly."""
+    """Leave out the counters that the server reports unlike memcached."""
     evicted = after.get("evictions", "0")
     reason = ""
     if EVICTIONS in restrictions.excluded and evicted != "0":

@@ -34,7 +34,7 @@ class _FailedError(TrialError):
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell of a claim, ready to be played; `quirks` are those that were found."""
+    """A prepared cell of a claim; `quirks` are the server's quirks that were found."""
 
     client: ClientSpec
     server: ServerSpec
@@ -178,7 +178,7 @@ def _client(
 
 
 def _without_tls(options: dict[str, str]) -> dict[str, str]:
-    """The server is used without TLS here, so that what the client sends can be read."""
+    """The server without TLS, so that a proxy can read the client's bytes."""
     return {name: value for name, value in options.items() if not name.startswith("tls")}
 
 

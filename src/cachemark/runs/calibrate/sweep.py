@@ -250,7 +250,7 @@ def _measure_step(
 
 
 def _unusable_reason(outcome: Outcome) -> str:
-    """Why a trial cannot be used; empty if it can. Lag is no reason: it is what is measured."""
+    """Why a trial cannot be used; empty if it can. Lag is no reason: the sweep measures it."""
     if outcome.state != "measured":
         return outcome.reason
     requested_rate = ("send-lag", "achieved")

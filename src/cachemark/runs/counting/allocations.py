@@ -11,7 +11,7 @@ from cachemark.model.counts import Counts
 from cachemark.model.protocol_results import attempts_of
 from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
 
-# A worker on a busy machine tells its progress more often; of 1,000 this is a few bytes for each.
+# On a busy machine a worker reports progress more often; over 1,000 operations that is little.
 _OPS = 1000
 
 

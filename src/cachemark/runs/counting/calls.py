@@ -53,7 +53,7 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, log: Path)
 
 
 def _calls(player: CountingPlayer, ops: int, log: Path) -> tuple[int, SystemCalls]:
-    """Play `ops` operations; return how many were played, and their system calls."""
+    """Play `ops` operations; returns the number that was played, and their system calls."""
     began_s = time.time()
     done = player.play(ops)
     return attempts_of(done.operations), calls_between(log, began_s, time.time())

@@ -24,14 +24,14 @@ from cachemark.runs.counting.profiles import take_profiles
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.tapes import TapeCache
 
-# By so much values are longer, where allocated bytes may grow with them.
+# The additional length of values, to see whether allocated bytes grow with them.
 _LONGER_BYTES, _LONGEST_BYTES = 4096, 2**19
 
 
 class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The clients to count, and their work: each kind of the workload's mix by itself.
 
-    `loops` are the clients `null` by runtime, such as `python`: what they take is no client's own.
+    `loops` are the clients `null` by runtime, such as `python`, whose cost is no library's.
     Each kind is sampled for `profile_ms`; 0: not at all. If servers are named, they are counted
     instead, while the first client plays.
     """

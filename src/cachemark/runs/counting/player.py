@@ -27,7 +27,7 @@ _WATCH = RunMonitor(progress=lambda _ops: None, silence_timeout_s=120)
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of operation, and the tape that has nothing else.
+    """One kind of operation, and a tape of this kind alone.
 
     `longer` is the same with longer values; None if the values have no one size.
     """
@@ -40,7 +40,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CountingPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it is played: the CPUs of both sides (empty: any), and a folder for logs."""
+    """The place of play: the CPUs of both sides (empty: any), and a folder for logs."""
 
     server_cpus: str
     worker_cpus: str

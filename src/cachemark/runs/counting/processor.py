@@ -27,7 +27,7 @@ _LEAST_OPS, _MOST_OPS = 10, 400_000
 _LONG, _SHORT = 10, 1
 # A thread that waits more seldom has no part in each operation.
 _PART_OF_OPERATIONS = 0.5
-# Threads that came and went between two looks are not seen.
+# A thread that starts and ends between two readings is not seen.
 _LEAST_SEEN = 0.9
 
 # For clients without a `null` beside them.
@@ -121,7 +121,7 @@ def _copies(plays: _Plays, longer: _Plays | None) -> float | None:
 
 
 def warmed_up(player: CountingPlayer) -> int:
-    """Play until the runtime is warm; how many operations a tenth of a second has."""
+    """Play until the runtime is warm; returns the operations of a tenth of a second."""
     ops, before_ns = _FIRST_OPS, 0.0
     for _ in range(_WARM_UPS):
         done = player.play(ops)

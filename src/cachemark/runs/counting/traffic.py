@@ -59,7 +59,7 @@ def _count(player: CountingPlayer, work: Work, place: CountingPlace) -> Counts:
 def _play(
     player: CountingPlayer, work: Work, ops: int, place: CountingPlace
 ) -> tuple[int, list[_Connection]]:
-    """Play against a server of its own; how many operations, and all connections that it had."""
+    """Play against a server of its own; the number of operations, and all its connections."""
     log = place.folder / "traffic"
     log.unlink(missing_ok=True)
     spec = server_of(player.client)

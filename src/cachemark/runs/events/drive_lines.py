@@ -78,7 +78,7 @@ def follow(stream: IO[bytes], log: EventLog) -> None:
 
 
 class Drive:
-    """A drive, as its lines tell it."""
+    """The state of a drive, from its lines."""
 
     def __init__(self) -> None:
         self.is_complete = False

@@ -1,4 +1,4 @@
-"""The file of events: appended by the run, read from where the last reading ended."""
+"""The file of events: the run appends, and a reader goes on after its last reading."""
 
 import contextlib
 import os
@@ -84,7 +84,7 @@ WEB_PID = "CACHEMARK_WEB_PID"
 
 
 def with_web_time(play: Callable[[], list[Outcome]]) -> list[Outcome]:
-    """Play, and note in each outcome what the server used meanwhile, if there is one."""
+    """Play, and note in each outcome the CPU time of the pages' server, if there is one."""
     pid = os.environ.get(WEB_PID, "")
     if not pid.isdecimal():
         return play()

@@ -1,6 +1,6 @@
 """The next part of a run: trials and their replays, steps of searches, or sittings.
 
-The three designs differ here: what follows plays parts, each of one trial or of one sitting.
+Only here the three designs differ: later code plays parts, each of one trial or of one sitting.
 """
 
 import time
@@ -175,7 +175,7 @@ class RateSteps:
             yield RateStep(cell=cell, load=load, first=first)
 
     def _next_with_more_threads(self, first: Trial, load: Load, played: _Played) -> Load | None:
-        """The next step of the search that goes on where its own client was the limit."""
+        """The next step of a search with more threads, after its own client was the limit."""
         cell = msgspec.structs.replace(first.cell, load=load.name)
         begun = (
             one.threads for one in played.values() if (one.block, one.after) == (first.block, cell)
@@ -188,7 +188,7 @@ class RateSteps:
 
 
 def more_threads(experiment: Experiment, cell: Cell, load: Load, cpus: int) -> int:
-    """How many threads of each process use all CPUs; 0 if these do, or more would be another test.
+    """The threads of each process that use all CPUs; 0 if more threads would not help.
 
     Only the native client plays the same work by any number of threads. Connections that the load
     names stay as many, in equal parts. An experiment over numbers of callers plays no others.

@@ -25,7 +25,7 @@ from cachemark.model.plan import Plan, Sitting, is_repeat
 class Stopping:
     """The stopping rule of one run; `now_s` is the time of the caller's clock.
 
-    `played` are the outcomes of a run that goes on: their sittings count, and so does their time.
+    `played` are the outcomes of a resumed run: their sittings and their time count.
     """
 
     def __init__(self, plan: Plan, now_s: float, played: Sequence[Outcome] = ()) -> None:
@@ -63,7 +63,7 @@ class Stopping:
     def _open_sets(self, sitting: Sitting, retired: frozenset[Cell]) -> list[bool]:
         """Which sets have a cell of their own that is open.
 
-        References are in other sets, too. Where only they are open, all of their sets are.
+        References are in several sets. If only references are open, all of their sets are open.
         """
         left = self._cells - retired
         counted = left - self._shared or left
@@ -120,7 +120,7 @@ def shared_cells(plan: Plan) -> frozenset[Cell]:
 
 
 def _sitting_times_s(outcomes: Sequence[Outcome]) -> dict[int | None, float]:
-    """How long each sitting of these outcomes took."""
+    """The length of each sitting of these outcomes."""
     times_s: dict[int | None, float] = {}
     for outcome in outcomes:
         if outcome.rounds is not None:

@@ -1,7 +1,7 @@
 """Facts about a plan, and its problems, before anything is timed.
 
 preflight           servers and clients that this machine lacks
-planned_time        how long the plan takes
+planned_time        the time that the plan takes
 data_fit            whether items and sittings fit into memory, and windows are long enough
-plan_text           what it plays, in words
+plan_text           the plan in words
 """

@@ -97,7 +97,7 @@ def _load(load: Load) -> str:
 
 
 def extent(plan: Plan, tapes: Tapes | None = None) -> str:
-    """How much a plan plays, and about how long that takes, in words."""
+    """A plan's number of trials and estimated time, in words."""
     experiment = plan.experiment
     busy = busy_note(os.getloadavg()[0], len(usable_cpus()))
     long = f"{_about(_planned_s(plan, tapes))}{busy}{_assumed_rate(plan, tapes)}"
@@ -121,7 +121,7 @@ def extent(plan: Plan, tapes: Tapes | None = None) -> str:
 
 
 def _assumed_rate(plan: Plan, tapes: Tapes | None) -> str:
-    """At which rate numbers of operations take what is planned, in words; empty without them."""
+    """The assumed rate of workloads with a number of operations, in words; empty without them."""
     counted = counted_time(plan, tapes)
     by_number = counted.ops and counted.seconds >= _COUNTED_PART * _planned_s(plan, tapes)
     if plan.sittings or not by_number:
@@ -131,7 +131,7 @@ def _assumed_rate(plan: Plan, tapes: Tapes | None) -> str:
 
 
 def _replays(plan: Plan, tapes: Tapes | None) -> str:
-    """How long replays can make a run, in words; empty without them."""
+    """The longest time of a run with replays, in words; empty without replays."""
     wanted, most = plan.experiment.until_valid, MOST_TRIES
     if wanted is None:
         return ""

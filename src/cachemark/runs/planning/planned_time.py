@@ -1,4 +1,4 @@
-"""How long a plan takes: what its settings say, and estimates of the rest. Pure.
+"""The time that a plan takes: from its settings, with estimates for the rest. Pure.
 
 A sitting starts its arms side by side, warms them up, plays whole squares, and ends its arms. A
 trial starts, warms up, plays its window, and ends. Both store the keys at their start.
@@ -59,7 +59,7 @@ class SittingTime(NamedTuple):
 
 
 def planned_s(plan: Plan, cpus: int, tapes: Tapes | None = None) -> float:
-    """About how long the whole plan takes; a run that stops when it is settled may end earlier.
+    """The estimated time of the whole plan; a run that stops once settled may end earlier.
 
     `cpus` is the number of CPUs that the run may use. `tapes`: one for each workload and load;
     without them a trace's length is unknown.
@@ -81,7 +81,7 @@ class CountedTime(NamedTuple):
 
 
 def counted_time(plan: Plan, tapes: Tapes | None = None) -> CountedTime:
-    """The clients' rate that a plan assumes. Only trials tell how long these windows are."""
+    """The clients' rate that a plan assumes; only trials show the real length of these windows."""
     ops = seconds = 0.0
     for trial in plan.trials:
         workload, load = plan.workload(trial.cell), plan.load(trial.cell)
@@ -96,7 +96,7 @@ def counted_time(plan: Plan, tapes: Tapes | None = None) -> CountedTime:
 def left_s(
     plan: Plan, tapes: Tapes, left: Sequence[Trial], played: Sequence[Outcome]
 ) -> float | None:
-    """About how long the trials `left` take, in seconds; None if there are none, or no outcomes.
+    """The estimated time of the trials `left`, in seconds; None without trials or outcomes.
 
     A trial takes as long as earlier trials of its cell. For a new cell, the planned time is
     multiplied by how much longer than planned its workload and load took, or all trials.
@@ -119,7 +119,7 @@ def left_s(
 
 
 def block_s(plan: Plan, cpus: int) -> float:
-    """About how long a sitting of every cell takes."""
+    """The estimated time of a sitting of every cell."""
     first = [sitting for sitting in plan.sittings if sitting.block == 0]
     return sum(sum(sitting_time(plan, sitting.sets, cpus)) for sitting in first)
 

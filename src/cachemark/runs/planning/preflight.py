@@ -69,7 +69,7 @@ def _ask(client: ClientSpec, timing: Timing) -> Ready | Reason | None:
     except UnsupportedError as error:
         return error.text, error.remedy
     except TrialError:
-        # A worker that fails is no missing library: its trial shows what it did.
+        # A failing worker is no missing library: its trial shows the failure.
         return None
 
 

@@ -36,7 +36,7 @@ _REFUSE: faults.ProxyFault = {"kind": "refuse"}
 class Injection(ABC):
     """A server with a fault that can begin and end; both return when, in ns of CLOCK_MONOTONIC.
 
-    `addresses` are where clients connect; `loss` is set if the fault can make keys missing.
+    Clients connect to `addresses`; `loss` is set if the fault can make keys missing.
     `share` is the least part of a healthy client's calls that the server with the fault gets.
     `trusted` is the file with the certificate that clients trust, if the server speaks TLS, and
     `untrusted_calls` how many calls a server has executed that no client must trust.
@@ -65,11 +65,11 @@ class Injection(ABC):
         return command
 
     def connections(self) -> int:
-        """How many connections have been opened. Raises TrialError."""
+        """The number of connections that were opened. Raises TrialError."""
         return self._server.connections()
 
     def misses(self) -> int:
-        """How many reads have been answered with a miss. Raises TrialError."""
+        """The number of reads whose answer was a miss. Raises TrialError."""
         return self._server.misses()
 
     def answered(self) -> int:

@@ -27,7 +27,7 @@ from cachemark.runs.trials.prefill import run_prefill
 
 KEYS = 1009  # a prime, so that each caller uses each key
 _RATE = 400
-# Longer than any cell: where a tape begins again, its lengths come again.
+# Longer than any cell: a tape that repeats would repeat its lengths.
 _TAPE_S = 60
 # The rules about times leave half a second between a time-out and a broken rule.
 LONGEST_PAUSE_MS = 200.0
@@ -41,7 +41,7 @@ _BROKEN_BY_WAITING = (
 )  # fmt: skip
 CALLERS = 4
 _READY_S = 60.0
-# Only the profile `common` sets a time-out; the worker's own limit comes after that of any library.
+# Only the profile `common` sets a time-out; the worker's own limit is longer than any library's.
 _TIMEOUT_MS = {"common": 500, "defaults": 10_000, "tuned": 10_000}
 
 
@@ -197,7 +197,7 @@ class CellPlayer:
 
 
 def _callers(client: Client) -> int:
-    """How many callers one worker can be: a client whose callers are processes has one."""
+    """The number of callers in one worker: 1 if the client's callers are processes."""
     return 1 if client.concurrency == "processes" else CALLERS
 
 

@@ -105,15 +105,15 @@ class FragileServer:
                 return
 
     def connections(self) -> int:
-        """How many connections clients have opened."""
+        """The number of connections that clients have opened."""
         return self._counts().connections
 
     def misses(self) -> int:
-        """How many reads found nothing."""
+        """The number of reads that found nothing."""
         return self._counts().misses
 
     def answered(self) -> int:
-        """How many reads and writes it has executed."""
+        """The number of reads and writes that it has executed."""
         return self._counts().answered
 
     def _counts(self) -> _Counts:

@@ -1,4 +1,4 @@
-"""Plays cells of `cachemark resilience`, several at a time if that is asked for.
+"""Plays cells of `cachemark resilience`, several at a time on request.
 
 A cell has a worker, a server and ports of its own, and its callers mostly wait. What one cell still
 does to another shows in both as waiting for a CPU: a verdict that can come from that is not kept,
@@ -103,7 +103,7 @@ def play_rest(
 ) -> Generator[CellOutcome]:
     """Play the cells that have no outcome yet; each is kept before it is given.
 
-    `jobs` is how many are played side by side. A client that cannot be played is not tried again
+    `jobs` is the number of cells side by side. A client that cannot be played is not tried again
     with another fault. Raises UsageError.
     """
     left = run.left(done)

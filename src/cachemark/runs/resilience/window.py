@@ -46,7 +46,7 @@ class FaultWindow:
 
     @property
     def longest_pause_ns(self) -> int:
-        """By how much this process woke up too late."""
+        """The delay with which this process woke up."""
         return self._late.longest_ns or 0
 
     def play(self, calls_path: Path) -> WorkerAnswer | None:
@@ -127,7 +127,7 @@ class FaultWindow:
             self._progress = answer
         else:
             self._ended = answer
-        # The kind `client` says that a call does not return, which is what is judged here.
+        # The kind `client` says that a call does not return: this is a result, not an error.
         if isinstance(self._ended, Failure) and self._ended.kind != "client":
             raise self._worker.error_for_answer(self._ended, "run")
 
@@ -152,7 +152,7 @@ def _descriptors(folder: Path) -> int:
 
 
 def waits_ns(pids: Sequence[int]) -> dict[int, int]:
-    """How long each process, with its children, has been runnable without a CPU so far."""
+    """The time that each process, with its children, has been runnable without a CPU so far."""
     return {pid: sum(QueueMeter([pid]).read_ns().values()) for pid in pids}
 
 

@@ -34,7 +34,7 @@ class Startable(Protocol):
         """Start it, and wait until it is ready."""
 
     def kill_workers(self) -> None:
-        """Make a start that goes on fail soon. Called from another thread."""
+        """Make an unfinished start fail soon. Called from another thread."""
 
 
 class SlicedArm(ABC):
@@ -92,7 +92,7 @@ class SlicedArm(ABC):
 class Arm(SlicedArm):
     """An arm on this machine: its trial, and both of its ends.
 
-    `meter` is the place of its worker's meter among all meters; that of its server comes next.
+    `meter` is the place of its worker's meter among all meters; its server's meter comes next.
     """
 
     def __init__(self, setting: Setting, number: int) -> None:

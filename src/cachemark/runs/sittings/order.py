@@ -49,7 +49,7 @@ def williams(arms: int) -> Square:
 
 
 def squares_for(measure_ms: int, slice_ms: float, arms: int) -> int:
-    """How many squares give each arm about `measure_ms` of slices; at least one."""
+    """The number of squares that give each arm about `measure_ms` of slices; at least one."""
     return max(1, round(measure_ms / (len(williams(arms)) * slice_ms)))
 
 

@@ -49,7 +49,7 @@ class SittingDisplay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a sitting needs to know. `seed` is that of the order of play.
+    """The settings of a sitting. `seed` is for the order of play.
 
     `grown_ms`: the length of slices that an earlier sitting of the run has decided, at least.
     """
@@ -80,7 +80,7 @@ class SittingSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def play_sitting(setting: SittingSetting, display: SittingDisplay) -> list[Outcome]:
-    """Play a sitting. Never raises for what a server or a worker did: that is in its outcome.
+    """Play a sitting. Never raises for a failure of a server or worker, which is in its outcome.
 
     An arm that fails leaves the sitting; the others go on. Raises UsageError if the processes do
     not fit into the machine's memory.
@@ -114,7 +114,7 @@ class _Sitting:
         self._uncounted = Slice(length_us=counted.length_us, lead_in_us=counted.length_us)
 
     def play(self) -> None:
-        """Start all arms, warm them up, play the squares, record what came of it."""
+        """Start all arms, warm them up, play the squares, record the results."""
         self._started(0)
         start_side_by_side(self._threads, self.arms, self._started)
         for arm in self.arms:
@@ -243,7 +243,7 @@ def rows_of(
 
 
 def turn_cost(fleet: Fleet, workers: CpuMeter) -> tuple[int, int]:
-    """The cost of a slice beside its own length, in ns of time and of CPU time: some have none.
+    """The cost of a slice beside its own length, in ns of time and of CPU time, if known.
 
     Raises TrialError.
     """
@@ -282,7 +282,7 @@ def merge_rows(sets: Sequence[list[list[Turn]]]) -> list[tuple[int, list[Turn]]]
 def cpu_reading(
     first: Sequence[int], last: Sequence[int], own: int, steal_ns: int, queued_ns: int
 ) -> CpuReading:
-    """The CPU time between two readings of all meters; those at `own` are worker and server. Pure.
+    """The CPU time between two readings of all meters; `own` are worker and server. Pure.
 
     What could not be read counts as nothing for the idle ones, and as not available for one's own.
     """
@@ -297,6 +297,6 @@ def _pids(ends: Endpoints) -> list[int]:
 
 
 def _server_use(ends: Endpoints, cpu_ns: int) -> ServerUse | None:
-    """Its CPU time is that of the arm's own slices, since no arm uses the server in between."""
+    """CPU time of the arm's own slices only, since no arm uses the server in between."""
     use = use_between(ends.empty, ends.server.use())
     return msgspec.structs.replace(use, cpu_ns=cpu_ns) if use else None

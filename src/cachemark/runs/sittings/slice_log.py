@@ -50,9 +50,9 @@ class SliceLog:
     def add(
         self, place: SlicePlace, done: SliceDone, cpu: CpuReading, start: tuple[int, ...] = ()
     ) -> None:
-        """Note a slice; the order of the values is that of the columns of `Slices`.
+        """Note a slice; the values are in the order of the columns of `Slices`.
 
-        `start`: lateness and skew, where several hosts play an arm together.
+        `start`: lateness and skew, if several hosts play an arm together.
         """
         self._rows.append(
             (

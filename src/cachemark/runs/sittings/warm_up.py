@@ -15,7 +15,7 @@ _STRETCH = 8
 USUAL_ROUNDS = 22
 # A client whose typical slice still gains more than this is not warm.
 _GAIN = 1.03
-# Fewer operations in a slice than this make its figures a matter of where the slice ends.
+# With fewer operations in a slice, its figures depend on the place of its end.
 _MIN_OPS_PER_SLICE = 3
 # A slice ends with the last operation that began in it. One that lasts this many times
 # too long is shorter than the operations of its client.
@@ -26,14 +26,14 @@ _STEP_MS = 10
 
 
 class WarmUpSlice(msgspec.Struct, frozen=True):
-    """A slice of the warm-up: how many operations ended in it, and how long it lasted."""
+    """A slice of the warm-up: the number of operations that ended in it, and its length."""
 
     ops: int
     wall_ns: int
 
 
 def most_rounds(longest_ms: float, slice_ms: float) -> int:
-    """How many rounds the warm-up of a sitting has at most."""
+    """The most rounds of a sitting's warm-up."""
     return math.ceil(longest_ms / slice_ms)
 
 

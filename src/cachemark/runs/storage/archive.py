@@ -139,7 +139,7 @@ def import_run(
 ) -> tuple[Run, bool]:
     """Import a run into a store: the run, and whether it was new. Raises UsageError.
 
-    `rehearse` does with the unpacked run what will be done with it in the store, and raises
+    `rehearse` uses the unpacked run as the store will use it, and raises
     whatever that raises.
     """
     try:
@@ -236,7 +236,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
 
 
 def _check_sizes(manifest: Manifest, packed_bytes: int, path: Path) -> None:
-    """Refuse what would become too long, or much longer than it is. Raises UsageError."""
+    """Raise UsageError for a file that would become too long, or much longer than it is."""
     unpacked_bytes = sum(file.bytes for file in manifest.files)
     if unpacked_bytes > MAX_BYTES:
         raise _import_error(path, f"is longer than {MAX_BYTES // 2**20} MiB unpacked")

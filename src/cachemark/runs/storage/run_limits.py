@@ -1,4 +1,4 @@
-"""Whether a run can be what its header says, with sane figures, and which programs it names. Pure.
+"""Checks that a run fits its header, with sane figures; the programs that it names. Pure.
 
 A run of one's own passes. One that was imported may hold anything that has the right types.
 """

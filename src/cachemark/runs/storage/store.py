@@ -41,7 +41,7 @@ CALIBRATIONS = "calibrations.jsonl"
 INDEX = "index.sqlite"
 INDEX_JOURNAL = f"{INDEX}-journal"
 OWN_FILES = (CALIBRATIONS, INDEX, INDEX_JOURNAL)
-# A file in the folder of a run that was imported: its commands come from somebody else.
+# A file in the folder of an imported run, whose commands come from another user.
 IMPORTED = "imported.json"
 # An outcome has a few histograms of some kB each.
 _LONGEST_LINE_BYTES = 64 * 2**20
@@ -134,7 +134,7 @@ def _read_outcomes(file: IO[bytes], path: Path) -> Iterator[Outcome]:
     for number in itertools.count(1):
         line = file.readline(_LONGEST_LINE_BYTES)
         if not line.endswith(b"\n") and len(line) < _LONGEST_LINE_BYTES:
-            return  # what follows the last newline is incomplete, or empty
+            return  # the text after the last newline is incomplete, or empty
         try:
             yield from_line(line)
         except DECODE_ERRORS as error:

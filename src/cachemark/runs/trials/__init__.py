@@ -1,7 +1,7 @@
 """One trial: both of its ends are started, its window is played and judged.
 
-setting, callers    what it is played with, and how its callers become threads
-prefill             what is stored before the window, or within it
+setting, callers    its settings, and its callers as threads
+prefill             stores keys before the window, or within it
 trial               all phases, and the outcome
 window, sampler     the measured window, and the samples that are taken in it
 """

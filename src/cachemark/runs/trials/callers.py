@@ -1,4 +1,4 @@
-"""How a load's callers become threads and connections of each worker, and what it must offer."""
+"""Turns a load's callers into threads and connections of each worker, and into its demands."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from cachemark.runs.audit.claims import needed_kinds
 
 
 class Callers(NamedTuple):
-    """Threads and connections of each worker, and notes where its callers are no threads."""
+    """Threads and connections of each worker, with notes if its callers are no threads."""
 
     threads: int
     connections: int
@@ -23,7 +23,7 @@ class Callers(NamedTuple):
 
 
 def processes_of(load: Load, concurrency: Concurrency) -> int:
-    """How many workers: callers that are processes have one each."""
+    """The number of workers: callers that are processes have one each."""
     return load.processes * (load.threads if concurrency == "processes" else 1)
 
 

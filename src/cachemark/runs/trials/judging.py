@@ -108,5 +108,5 @@ def host_findings(
 def arm_findings(
     parts: Sequence[HostPart], trial_ns: int, later_errors_ns: Mapping[str, int]
 ) -> list[Finding]:
-    """Findings about the hosts of an arm. Void slices tell how far apart they began."""
+    """Findings about the hosts of an arm. Void slices show how far apart hosts began."""
     return [*clock_findings(parts, trial_ns, later_errors_ns), *differing_hosts(parts)]

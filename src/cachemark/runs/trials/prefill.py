@@ -1,4 +1,4 @@
-"""The prefill, which stores every key before the window, and how long a window is that fills.
+"""The prefill, which stores every key before the window, and the length of a window that fills.
 
 Without a prefill, gets would measure misses. How many operations fill a server to a part of its
 memory, a first stretch of the tape shows: what an item takes in the server's own account. The
@@ -62,7 +62,7 @@ class Storage(NamedTuple):
 
 
 def storage(stats: ServerStats) -> Storage:
-    """Read both from `stats`. Raises UnsupportedError where the server does not report them."""
+    """Read both from `stats`. Raises UnsupportedError if the server does not report them."""
     used, limit = stats.number("bytes"), stats.number("limit_maxbytes")
     if used is None or limit is None:
         raise UnsupportedError("the server does not report bytes and limit_maxbytes")
@@ -70,7 +70,7 @@ def storage(stats: ServerStats) -> Storage:
 
 
 def fill_sample_ops(workload: Workload) -> int:
-    """How many operations of the tape are played first."""
+    """The number of operations in the first stretch of the tape."""
     return max(1, round(records_of(workload) * _SAMPLE))
 
 

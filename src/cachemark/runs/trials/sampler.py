@@ -36,7 +36,7 @@ _SLEEP_S = 0.1
 
 
 class Sampler:
-    """Samples from entering to leaving the context; whoever leaves waits for the last one.
+    """Samples from entering to leaving the context; leaving waits for the last sample.
 
     Where the worker keeps no timeline of the window, the server's counters are read every `tick_s`,
     too. `noise` gets the delay of each wake-up.
@@ -72,7 +72,7 @@ class Sampler:
         self._thread.join()
 
     def note_progress(self, ops: int) -> None:
-        """The workers have reported how many operations they have done."""
+        """Note the number of operations that the workers have reported."""
         self._ops = (ops, time.time_ns())
 
     def _run(self) -> None:
@@ -133,6 +133,6 @@ class Sampler:
 
 
 def sampled_counters(stats: ServerStats) -> dict[str, int]:
-    """The counters that samples keep, where the server reports them as numbers. Pure."""
+    """The counters for samples, if the server reports them as numbers. Pure."""
     counters = {name: stats.number(name) for name in SAMPLED_COUNTERS}
     return {name: value for name, value in counters.items() if value is not None}

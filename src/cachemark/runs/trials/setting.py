@@ -12,7 +12,7 @@ from cachemark.model.experiment import Load, NoisePolicy, Timing, Workload
 from cachemark.model.outcome import Trial
 from cachemark.runs.tapes import Tape
 
-# Starts what the client talks to, where that is no server as an experiment names one.
+# Starts a target for the client that is no server of an experiment.
 TrialTarget = Callable[[], AbstractContextManager[RunningServer]]
 
 

@@ -70,7 +70,7 @@ class Endpoints(NamedTuple):
 
 
 def run_trial(setting: Setting, progress: Callable[[int], None]) -> Outcome:
-    """Run one trial. Never raises for what a server or a worker did: that is in the outcome."""
+    """Run one trial. Never raises for a failure of a server or worker: it is in the outcome."""
     trial = TrialRun(setting, progress)
     if trial.attempt(trial.play):
         trial.judge()
@@ -209,12 +209,12 @@ class TrialRun:
             others.bye()
 
     def kill_workers(self) -> None:
-        """Kill the workers; whoever waits for their answer gets a TrialError. From any thread."""
+        """Kill the workers; calls that wait for them raise TrialError. From any thread."""
         if self._fleet is not None:
             self._fleet.kill()
 
     def record_window(self, empty: ProcessUse | None, window: Window) -> None:
-        """Add what was measured to the outcome; `empty` is the server before any operation."""
+        """Add the measurements to the outcome; `empty` is the server before any operation."""
         use = window.use
         if use is not None and empty is not None:
             use = msgspec.structs.replace(use, rss_before_bytes=empty.rss_bytes)
@@ -255,7 +255,7 @@ class TrialRun:
     def record_hosts(
         self, parts: list[HostPart], start_skew_ns: int, findings: Sequence[Finding]
     ) -> None:
-        """Add what each host measured to the outcome; `findings` go into the verdict."""
+        """Add each host's measurements to the outcome; `findings` go into the verdict."""
         self.record(hosts=parts, start_skew_ns=start_skew_ns)
         self._host_findings = list(findings)
 
@@ -271,7 +271,7 @@ class TrialRun:
         return running(setting.server, cpus=setting.server_cpus)
 
     def _refuse(self, wire: str) -> None:
-        """Raise UnsupportedError where the server or the level is not fit to be timed."""
+        """Raise UnsupportedError if the server or the level is unfit to be timed."""
         setting = self.setting
         if why := skip_reason(setting.restrictions, setting.workload, setting.load, wire):
             raise UnsupportedError(why)
@@ -311,14 +311,14 @@ class TrialRun:
         return request
 
     def _refuse_unclaimed(self, request: Prepare, ready: Ready) -> None:
-        """Raise UnsupportedError where the trial needs what the worker does not claim."""
+        """Raise UnsupportedError if the trial needs more than the worker claims."""
         setting = self.setting
         demand = demand_of(request, setting.workload, setting.load, slices=setting.slices)
         if lacking := unclaimed(demand, ready):
             raise UnsupportedError(lacking)
 
     def warm_up(self, server: RunningServer, fleet: Player) -> RunRequest:
-        """Warm up, and say what ends the measured window: a time, a number, or a fill."""
+        """Warm up; returns the end of the measured window: a time, a number, or a fill."""
         workload, timing = self.setting.workload, self.setting.timing
         if workload.fill_percent is not None:
             return RunRequest(phase="measure", ops=self._fill_ops(server, fleet))

@@ -21,7 +21,7 @@ _SHORTEST_TICK_S = 0.1
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """A window that was played to its end, and what was read around and within it.
+    """A window that was played to its end, and the readings around and within it.
 
     `before` and `after` hold the `stats` of each server that has them. `rounds` has the slices of a
     window that was played in turns with others. `generated` is what load generators did beside.
@@ -89,7 +89,7 @@ def play_window(
 
 
 def tick_s(ready: Ready | None, request: RunRequest) -> float | None:
-    """How often to read the server's counters: not at all where the worker keeps a timeline.
+    """The interval for readings of the server's counters; none if the worker keeps a timeline.
 
     Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
     """
@@ -159,7 +159,7 @@ def _classes(slabs: ServerStats, items: ServerStats) -> Iterator[SlabClass]:
 
 
 def counts_since(ahead_ns: int, command_counts: Sequence[CommandCount]) -> list[CommandCount]:
-    """Readings by the window's clock, which began so long after the sampler's."""
+    """Readings by the window's clock, which began some time after the sampler's."""
     moved = [
         msgspec.structs.replace(reading, at_ns=reading.at_ns - ahead_ns)
         for reading in command_counts
@@ -176,7 +176,7 @@ def _both(one: Callable[[int], None], other: Callable[[int], None]) -> Callable[
 
 
 def all_played(done: Done) -> Done:
-    """The results with the lead-ins of slices: what the server has counted."""
+    """The results with the lead-ins of slices, as the server has counted them."""
     if done.lead_in is None:
         return done
     operations = merge_kinds([done.operations, done.lead_in])
