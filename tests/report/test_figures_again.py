@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from cachemark.model.histogram import Histogram
+from cachemark.report.document import Spec
+from cachemark.report.html import page
 from tests.cli.in_process import Inside
+from tests.report.built_once import build_once
 from tests.report.histogram_reader import at_percentile
 from tests.report.stored_line import Line
 
@@ -138,6 +141,16 @@ def shown(rate: float) -> str:
     return f"{rate:.{0 if rate >= 99.95 else 1 if rate >= 9.995 else 2}f}"
 
 
+@pytest.fixture(autouse=True)
+def text_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without drawings: the figures are in the text."""
+
+    def blank(_plot: Spec) -> str:
+        return "<svg/>"
+
+    monkeypatch.setattr(page, "svg", blank)
+
+
 def form(inside: Inside, name: str) -> str:
     said = inside("report", "--format", name)
     assert said.returncode == 0, said.stderr
@@ -173,6 +186,12 @@ def check_exports(inside: Inside, of: Line) -> None:
 
 def check(inside: Inside, lines: list[Line]) -> None:
     """Compare every form with the lines. A line that is not VALID has no figures."""
+    with pytest.MonkeyPatch.context() as patch:
+        build_once(patch, {})
+        _check_forms(inside, lines)
+
+
+def _check_forms(inside: Inside, lines: list[Line]) -> None:
     valid = [line for line in lines if line.raw["verdict"] == "VALID"]
     table = list(csv.DictReader(io.StringIO(form(inside, "csv"))))
     rows_of_json = [

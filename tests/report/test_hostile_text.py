@@ -5,6 +5,7 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -16,6 +17,7 @@ from cachemark.report.history import RENDERERS as HISTORY_FORMS
 from tests.builders.hostile_text import CORPUS, TERMINAL, XML, hostile_run, is_unsafe
 from tests.builders.stored_runs import kept
 from tests.cli.in_process import Inside
+from tests.report.built_once import build_once
 
 PICTURES = ("svg", "png", "picture")
 # Each of its plots is drawn four times: a few texts have to do.
@@ -23,21 +25,34 @@ DRAWN = (*PICTURES, "html")
 JSON_FORMS = (
     "json", "vega-lite", "jmh-json", "google-benchmark", "hyperfine", "bencher", "github-action",
 )  # fmt: skip
+BUILT: dict[str, Any] = {}
 VERBS = {"history": HISTORY_FORMS, "compare": COMPARE_FORMS}
 
 
-def stored(root: Path, texts: tuple[str, ...]) -> str:
-    """Two runs of strangers in the folder of runs; the name of one."""
+def stored(root: Path, texts: tuple[str, ...]) -> None:
+    """Two runs of strangers in the folder of runs, `made` and `made-again`."""
     head, outcomes = hostile_run(texts)
     kept(root / "results", head, outcomes)
     again = msgspec.structs.replace(head, id="made-again", created_at="2026-02\x1b[2J\x07")
     kept(root / "results", again, outcomes)
-    return head.id
 
 
-def written(inside: Inside, form: str, run: str) -> list[bytes]:
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of all texts, which the tests only read."""
+    root = tmp_path_factory.mktemp("corpus")
+    stored(root, CORPUS)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def reports_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    build_once(monkeypatch, BUILT)
+
+
+def written(inside: Inside, form: str, run: str, folder: Path) -> list[bytes]:
     """The files of a form."""
-    out = Path("out.png") if form == "picture" else Path("out")
+    out = folder / ("out.png" if form == "picture" else "out")
     if form != "picture":
         out.mkdir()
     said = inside("report", run, "--format", form, "--out", str(out))
@@ -47,9 +62,14 @@ def written(inside: Inside, form: str, run: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("form", format_names())
-def test_every_form_of_a_report(tmp_path: Path, inside: Inside, form: str) -> None:
-    run = stored(tmp_path, (*TERMINAL[:2], *XML[:3]) if form in DRAWN else CORPUS)
-    files = written(inside, form, run)
+def test_every_form_of_a_report(
+    tmp_path: Path, corpus: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    if form in DRAWN:
+        stored(tmp_path, (*TERMINAL[:2], *XML[:3]))
+    else:
+        monkeypatch.chdir(corpus)
+    files = written(inside, form, "made", tmp_path)
     assert files
     for content in files:
         if form in ("png", "picture"):
@@ -64,9 +84,11 @@ def test_every_form_of_a_report(tmp_path: Path, inside: Inside, form: str) -> No
     ("verb", "form"),
     [(verb, form) for verb, forms in VERBS.items() for form in forms],
 )
-def test_every_form_of_other_verbs(tmp_path: Path, inside: Inside, verb: str, form: str) -> None:
-    run = stored(tmp_path, CORPUS)
-    names = [run, "made-again"] if verb == "compare" else ["*"]
+def test_every_form_of_other_verbs(
+    corpus: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch, verb: str, form: str
+) -> None:
+    monkeypatch.chdir(corpus)
+    names = ["made", "made-again"] if verb == "compare" else ["*"]
     said = inside(verb, *names, "--format", form)
     assert said.returncode == 0, said.stderr
     assert not is_unsafe(said.stdout + said.stderr)

@@ -9,6 +9,7 @@ import shlex
 import shutil
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,6 +131,9 @@ class WorkerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     client: list[_Entry]
 
 
+_decoded = lru_cache(maxsize=64)(partial(msgspec.toml.decode, type=WorkerFile))
+
+
 def workers_folder() -> Path:
     """The folder `workers`: $CACHEMARK_WORKERS, in the checkout, or in the user's cache."""
     return writable_folder("workers", "CACHEMARK_WORKERS")
@@ -170,9 +174,9 @@ def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Cl
 
 
 def read_worker_file(path: Path) -> WorkerFile:
-    """Read a `worker.toml`. Raises UsageError."""
+    """Read a `worker.toml`, as each run and each report does again. Raises UsageError."""
     with refusing(str(path), "see CONTRIBUTING.md, `Add a client`", decodes=True):
-        return msgspec.toml.decode(path.read_bytes(), type=WorkerFile)
+        return _decoded(path.read_bytes())
 
 
 def _read(path: Path) -> list[Client]:
@@ -261,8 +265,7 @@ def parse_client(text: str, known: dict[str, Client]) -> ClientSpec:
             raise UsageError(f"client {text!r}: {error}", "check the quotes") from error
         if not words:
             raise UsageError(f"client {text!r}: no command", 'write command:"PROGRAM ARGS"')
-        own = Client(id=text, language="", command=words)
-        return ClientSpec(text=text, client=own)
+        return ClientSpec(text=text, client=Client(id=text, language="", command=words))
     named = parse_client_name(text)
     name, version = named.id, named.version
     profile = {"profile": "defaults"} if named.own_settings else {}

@@ -6,27 +6,27 @@ does not change the identity of older cells.
 """
 
 import hashlib
+from functools import cache
 
 import msgspec
 
 from cachemark.model.outcome import Outcome
 from cachemark.model.setting_types import default_of
 
-# The limits after which a hanging worker is stopped do not change what is measured.
-_WORKER_TIMEOUTS = frozenset({"ready_ms", "silence_ms"})
+# Names do not change the work, nor do the limits after which a hanging worker is stopped.
+_NOT_THE_WORK = frozenset(
+    {"workload.name", "workload.loads", "load.name", "timing.ready_ms", "timing.silence_ms"}
+)
+# A history asks for the settings of every trial; msgspec finds the fields of a type anew each time.
+_fields = cache(msgspec.structs.fields)
 
 
 def definition(outcome: Outcome) -> dict[str, str]:
     """The settings of workload, load and timing that differ from their defaults, by dotted name."""
-    settings: dict[str, str] = {}
-    for place, value in (
-        ("workload", outcome.workload),
-        ("load", outcome.load),
-        ("timing", outcome.timing),
-    ):
-        settings |= _flat(place, value)
     return {
-        name: text for name, text in settings.items() if name.split(".")[-1] not in _WORKER_TIMEOUTS
+        **_flat("workload", outcome.workload),
+        **_flat("load", outcome.load),
+        **_flat("timing", outcome.timing),
     }
 
 
@@ -38,21 +38,19 @@ def fingerprint(outcome: Outcome) -> str:
 
 def changed_settings(before: dict[str, str], after: dict[str, str]) -> list[str]:
     """The differences of two definitions, such as `workload.keys.count: 100 → 1000`."""
-    names = sorted(before.keys() | after.keys())
     return [
         f"{name}: {before.get(name, 'default')} → {after.get(name, 'default')}"
-        for name in names
+        for name in sorted(before.keys() | after.keys())
         if before.get(name) != after.get(name)
     ]
 
 
 def _flat(place: str, value: msgspec.Struct) -> dict[str, str]:
     settings: dict[str, str] = {}
-    for field in msgspec.structs.fields(value):
+    for field in _fields(type(value)):
         own = getattr(value, field.name)
         name = f"{place}.{field.name}"
-        # Names do not change the work.
-        if name in ("workload.name", "workload.loads", "load.name"):
+        if name in _NOT_THE_WORK:
             continue
         if isinstance(own, msgspec.Struct):
             if default_of(field) is None:

@@ -83,8 +83,7 @@ class ExportedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_exported_run(header: RunHeader, outcomes: Sequence[Outcome]) -> ExportedRun:
-    """A run's series in the order of the experiment's grid, because the trials' own order is
-    random.
+    """A run's series in the order of the experiment's grid: the trials' own order is random.
 
     The second arm of an A/A test is left out.
     """
