@@ -1,4 +1,4 @@
-"""What servers told: refused operations by callers, memory and evictions by size class."""
+"""Servers' counters: refused operations by callers, memory and evictions by size class."""
 
 import json
 from collections import Counter

@@ -25,7 +25,7 @@ from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.server_stats import ServerStats
 from cachemark.report.model import Section
 
-TITLE = "What the defaults differ in"
+TITLE = "How the defaults differ"
 _UNKNOWN = "–"
 _RATIO_NOTE = (
     "Of common: the figure with the library's own settings ÷ the figure with the settings "

@@ -1,6 +1,6 @@
 """The originals' figures, computed from trials of today by the originals' own formulas.
 
-A figure of several trials is that of all of them together: their operations, and their time. So it
+A figure of several trials is of all trials together: their operations, and their time. So it
 is the same in a report's tables and in the originals' own forms, and a rate is the inverse of a
 time. JMH's score alone is the mean of the trials' scores, as JMH defines it.
 """

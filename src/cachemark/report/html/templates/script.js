@@ -1,4 +1,4 @@
-// The page is whole without this: it adds a choice of theme, sorting, and saving a chart.
+// The page is complete without this script, which adds a choice of theme, sorting, and saving a chart.
 "use strict";
 
 const themes = ["system", "light", "dark"];
@@ -47,7 +47,7 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
   });
 }
 
-// A link to what is folded away unfolds it.
+// A link to a folded part unfolds it.
 function unfold() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const folded = target && target.closest("details");
