@@ -1,11 +1,25 @@
 # frozen_string_literal: true
 
+require 'fiddle'
+
 # Changes of dalli, one of them at a time: the environment variable PLANTED names it.
 module Planted
   NAME = ENV.fetch('PLANTED', '')
   NOOP = [0x80, 0x0a, 0, 0, 0, 0, 0, 0, 0].pack('CCnCCnNNQ')
 
   PIPE = IO.pipe
+  C = lambda do |name, *arguments|
+    Fiddle::Function.new(Fiddle::Handle::DEFAULT[name], arguments, Fiddle::TYPE_VOIDP)
+  end
+  NUMBER = Fiddle::TYPE_INT
+  POINTER = Fiddle::TYPE_VOIDP
+  LONG = Fiddle::TYPE_LONG
+  TIMER = C['setitimer', NUMBER, POINTER, POINTER]
+  MAP = C['mmap', POINTER, LONG, NUMBER, NUMBER, NUMBER, LONG]
+  UNMAP = C['munmap', POINTER, LONG]
+  HOURS = [0, 0, 10_000, 0].pack('l!4')
+  READ = 1
+  PRIVATE_OF_NO_FILE = 0x22
 
   def write(data)
     case NAME
@@ -21,6 +35,8 @@ module Planted
     when 'a file' then File.stat('/')
     when 'polls' then 3.times { IO.select([], [self], [], 0) }
     when 'a connection' then ::TCPSocket.new(options[:host], options[:port]).close
+    when 'a timer' then TIMER.call(0, HOURS, nil)
+    when 'a page' then UNMAP.call(MAP.call(nil, 4096, READ, PRIVATE_OF_NO_FILE, -1, 0), 4096)
     when 'garbage' then 50.times { +'' }
     when 'another request'
       super(NOOP)

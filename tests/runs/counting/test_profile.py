@@ -21,7 +21,12 @@ SAMPLERS = {
     "php/memcached": "perf",
     "rust/memcache": "perf",
 }
-FUNCTIONS = {"go": "checkKey", "python": "planted_check_key", "ruby": "check_key"}
+FUNCTIONS = {
+    "go": "checkKey",
+    "node": "checkKey",
+    "python": "planted_check_key",
+    "ruby": "check_key",
+}
 
 
 # On a busy machine a sampler may take few samples, or none.

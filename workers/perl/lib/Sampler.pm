@@ -5,7 +5,8 @@ use v5.36;
 
 use FindBin;
 
-use constant { CPU_CLOCK => 2, TICKS_OF_SAMPLE => 10_000, MISSING => "no Devel::NYTProf: apt-get install libdevel-nytprof-perl" };
+use constant { CPU_CLOCK => 2, TICKS_OF_SAMPLE => 10_000 };
+use constant MISSING => 'no Devel::NYTProf: apt-get install libdevel-nytprof-perl';
 
 my $path = $ENV{CACHEMARK_PROFILE} // '';
 my $file = "$path.nytprof";
