@@ -8,9 +8,20 @@ from typing import Any
 import pytest
 
 from cachemark.endpoints.clients import Client, registry
+from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
-from cachemark.model.protocol import Failure, Hello, Prepare, RunRequest, Unsupported
+from cachemark.model.protocol import (
+    BeginSlices,
+    Failure,
+    Hello,
+    Prepare,
+    Ready,
+    RunRequest,
+    Slice,
+    SliceDone,
+    Unsupported,
+)
 from tests.conftest import ROOT
 from tests.workers import worker_driver
 
@@ -77,3 +88,34 @@ def test_wrong_requests_are_answered_and_survived(tmp_path: Path) -> None:
         answer = worker_driver.ask(worker, Prepare(servers=["nowhere"], tape=str(tmp_path)))
         assert isinstance(answer, Failure)
         worker.bye()
+
+
+@pytest.mark.parametrize("library", ["aiomcache", "emcache"])
+def test_tasks_without_a_connection_take_no_part_in_slices(library: str, tmp_path: Path) -> None:
+    # Both pools give a connection to the same task or two as long as these have calls.
+    client = registry(process.binary_path())[f"python/{library}"]
+    tape = worker_driver.write_tape(tmp_path, "--keys", "3000", "--mix", "get=1", "--ops", "3000")
+    with (
+        running(parse_spec("embedded")) as server,
+        worker_driver.started(client) as (worker, _),
+    ):
+        fields = {"servers": server.addresses, "tape": str(tape), "depth": 8}
+        assert isinstance(worker_driver.ask(worker, worker_driver.patient(**fields)), Ready)
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 3000
+        assert isinstance(worker_driver.ask(worker, BeginSlices()), Ready)
+        done = worker_driver.ask(worker, Slice(length_us=300_000, lead_in_us=100_000))
+    assert isinstance(done, SliceDone), done
+    assert done.ops > 8
+    assert done.elapsed_ns >= 150_000_000, "the mean has tasks that did nothing"
+
+
+def test_a_prefill_leaves_no_task_without_a_connection(tmp_path: Path) -> None:
+    client = registry(process.binary_path())["python/aiomcache"]
+    tape = worker_driver.write_tape(tmp_path, "--keys", "4000", "--mix", "get=1", "--ops", "10")
+    with (
+        running(parse_spec("embedded")) as server,
+        worker_driver.started(client) as (worker, _),
+    ):
+        fields = {"servers": server.addresses, "tape": str(tape), "depth": 8}
+        assert isinstance(worker_driver.ask(worker, worker_driver.patient(**fields)), Ready)
+        assert worker_driver.play(worker, RunRequest(phase="prefill")).max_in_flight == 1

@@ -91,9 +91,11 @@ class SlicedClosedRun extends sliced(ClosedRun) {
     const middleNs = Math.min(this.middleNs, this.window.endNs);
     for (const { lane, fromNs, endNs, halfEndNs, halfOps: ops } of this.calls) {
       if (!lane.more) continue;
-      callers += 1;
       const sinceNs = fromNs < Infinity ? fromNs : this.leadInEndNs;
-      sumNs += Math.max(0, Math.max(endNs, this.window.endNs) - sinceNs);
+      const countedNs = Math.max(endNs, this.window.endNs) - sinceNs;
+      if (countedNs <= 0) continue; // its library gave it no connection in the slice
+      callers += 1;
+      sumNs += countedNs;
       halfNs += Math.max(0, (halfEndNs < Infinity ? halfEndNs : middleNs) - sinceNs);
       halfOps += ops;
     }

@@ -33,6 +33,7 @@ class Player:
         self.client, self.setup, self.tape = client, setup, tape
         self.records = []
         self.playing = self.waits = False
+        self._depth = setup.depth
         self.tasks = self.loop = None
         if client.API == "async":
             # Not at the top: importing asyncio takes as long as most libraries do.
@@ -134,6 +135,8 @@ class Player:
         collections = heap.collections() if counts_heap else None
         before = resource.getrusage(resource.RUSAGE_SELF)
         self.playing, self.waits = True, open_loop
+        # A pool may let the same few of many tasks have its connections until the others time out.
+        self._depth = 1 if phase == "prefill" else self.setup.depth
         shared = (window, quiet, open_loop, [])
         each = [(*own, *shared) for own in zip(self.sessions, calls, self.records)]
         self._in_threads(self._play, each)
@@ -182,7 +185,7 @@ class Player:
         session.begin(quiet)
         if self.loop:
             lane = self.tasks.open_loop_lane if open_loop else self.tasks.closed_loop_lane
-            count = self.setup.connections * self.setup.depth
+            count = self.setup.connections * self._depth
             self.loop.run_until_complete(
                 self.tasks.play(session, calls, window, record, count, lane)
             )

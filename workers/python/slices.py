@@ -99,6 +99,8 @@ class Slices:
 
     def _answer(self, window, parts):
         callers = [caller for part in parts for caller in part[3]]
+        # Tasks that a pool gave no connection in the slice do nothing, and for no time of it.
+        callers = [caller for caller in callers if caller[0]] or callers
         count = max(1, len(callers))
         elapsed_ns, half_ns = (sum(caller[i] for caller in callers) // count for i in range(2))
         if self._open_loop:

@@ -194,8 +194,9 @@ SliceTime = Annotated[
     Count,
     _is(
         "closed loop: the mean length of the counted part over all callers with "
-        "operations on the tape, even if they got no CPU at all. Open loop: `length_us` − "
-        "`lead_in_us`. 0 if `lead_in_us` is `length_us`"
+        "operations on the tape, even if they got no CPU at all, but only over those tasks "
+        "to which a shared pool gave a connection. Open loop: `length_us` − `lead_in_us`. "
+        "0 if `lead_in_us` is `length_us`"
     ),
 ]
 HalfOps = Annotated[
