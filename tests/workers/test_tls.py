@@ -1,8 +1,10 @@
 """Clients by TLS: they trust the certificates that they are given, and no others."""
 
 import shutil
+import socket
+import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +147,47 @@ def test_the_certificates_to_trust_are_read(
         assert isinstance(answer, Unsupported | Failure)
         said = answer.reason if isinstance(answer, Unsupported) else answer.text
         assert "nowhere.pem" in said or "tls" in said
+
+
+@pytest.mark.xdist_group("java/elasticache")
+def test_a_connection_that_never_answers_is_replaced(files: TlsFiles, tmp_path: Path) -> None:
+    """Elasticache's library leaves some of its connections silent: here its first one is."""
+    client = CLIENTS["java/elasticache"]
+    if missing := client.missing():
+        pytest.skip(f"{missing}: {client.setup}")
+    given = ",".join(f"{name}={value}" for name, value in files.good.items())
+    tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--mix", "get=1", "--ops", "10")
+    with (
+        running(parse_spec(f"memcached:threads=1,memory=16,{given}")) as server,
+        silent_at_first(server.addresses[0]) as address,
+        worker_driver.started(client) as (worker, _),
+    ):
+        setup = worker_driver.patient(
+            servers=[address], wire="text", tape=str(tape), options={"tls": str(files.trusted)}
+        )
+        assert isinstance(worker_driver.ask(worker, setup), Ready)
+
+
+@contextmanager
+def silent_at_first(address: str) -> Generator[str]:
+    """An address whose first connection never answers; the others lead to `address`."""
+    host, _, port = address.rpartition(":")
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as ends:
+
+        def pump(one: socket.socket, other: socket.socket) -> None:
+            with suppress(OSError):
+                while data := one.recv(65536):
+                    other.sendall(data)
+                other.shutdown(socket.SHUT_WR)
+
+        def serve() -> None:
+            with suppress(OSError):
+                ends.enter_context(listener.accept()[0])
+                while True:
+                    near = ends.enter_context(listener.accept()[0])
+                    far = ends.enter_context(socket.create_connection((host, int(port))))
+                    for pair in ((near, far), (far, near)):
+                        threading.Thread(target=pump, args=pair, daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"

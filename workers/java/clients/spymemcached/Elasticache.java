@@ -26,6 +26,12 @@ public final class Elasticache extends Spymemcached {
         return features;
     }
 
+    /** With TLS, some of its connections never get to their first request. */
+    @Override
+    int tries(Prepare setup) {
+        return setup.tls == null ? 1 : 3;
+    }
+
     @Override
     void encrypt(ConnectionFactoryBuilder factory, Prepare setup) {
         if (setup.tls == null) {

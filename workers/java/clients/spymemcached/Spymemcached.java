@@ -114,14 +114,25 @@ public class Spymemcached implements Client {
             var who = new PlainCallbackHandler(setup.login.user(), setup.login.password());
             factory.setAuthDescriptor(new AuthDescriptor(new String[] {"PLAIN"}, who));
         }
-        OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
-        try {
-            opened.connected(setup.connectMs());
-        } catch (IOException | InterruptedException unreachable) {
-            opened.close();
-            throw unreachable;
+        int tries = tries(setup);
+        int patience = tries;
+        while (true) {
+            OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
+            try {
+                opened.connected(setup.connectMs() / patience);
+                return opened;
+            } catch (IOException | InterruptedException unreachable) {
+                opened.close();
+                if (--tries == 0 || unreachable instanceof InterruptedException) {
+                    throw unreachable;
+                }
+            }
         }
-        return opened;
+    }
+
+    /** How often a client that gets no answer is replaced by a new one, while it connects. */
+    int tries(Prepare setup) {
+        return 1;
     }
 
     /** Encrypt its connections on request. The library has no TLS, but its fork has. */

@@ -141,7 +141,7 @@ public final class Prepare {
             return "its calls block: one operation at a time for each caller (depth 1)";
         }
         if (servers.size() > 1 && timesEach) {
-            return "depth 1 with several servers: futures are awaited in order";
+            return "depth 1 with several servers: futures are awaited in order; `cachemark jmh --depth` has the rates";
         }
         if (tape.file.openLoop) {
             return "depth 1 in an open loop; raise threads instead";
