@@ -42,6 +42,8 @@ def test_a_dry_run_says_what_would_be_played(inside: Inside) -> None:
     ended = inside("resilience", "native", "--faults", "frozen-10s", "--sittings", "2", "--dry-run")
     assert ended.returncode == 0, ended
     assert "6 cells of 1 client, one at a time: 2 min if all" in ended.stdout
+    named = inside("resilience", "--client", "native", "--faults", "frozen-10s", "--dry-run")
+    assert "of 1 client" in named.stdout
     both = inside("resilience", "native", "--quick", "--jobs", "2", "--dry-run")
     assert "24 cells of 1 client, 2 at a time" in both.stdout
     assert not Path("results").exists(), "nothing was played"

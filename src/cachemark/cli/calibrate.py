@@ -33,6 +33,7 @@ def calibrate(
     *clients: Annotated[
         str, Parameter(completer=completers.clients, help="clients; `cachemark clients` lists them")
     ],
+    client: completers.ClientOption = (),
     threads: _Count = 1,
     connections: Annotated[
         _Count | None, Parameter(help="total number; default: one for each thread")
@@ -56,7 +57,7 @@ def calibrate(
     at p99.9 exceeds the budget. The results are stored beside the runs, and reports show them.
     The exit status is 1 if a client could not be measured.
     """
-    specs = _network_clients(clients or (NATIVE,))
+    specs = _network_clients((*clients, *client) or (NATIVE,))
     server_cpus, worker_cpus = halves(usable_cpus())
     settings = CalibrationSettings(
         threads=threads,

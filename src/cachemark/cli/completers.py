@@ -6,7 +6,7 @@ offers nothing.
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.completion import CompletionContext
@@ -67,6 +67,10 @@ def clients(_: CompletionContext) -> Offers:
 def servers(_: CompletionContext) -> Offers:
     """The kinds of servers."""
     return [(kind.name, kind.summary) for kind in kinds()]
+
+
+# Of verbs whose clients are words: the option by which the other verbs know them.
+ClientOption = Annotated[tuple[str, ...], repeated(clients, "a client", name="--client")]
 
 
 def languages(_: CompletionContext) -> Offers:

@@ -28,6 +28,7 @@ _COLOURS = {"passed": "green", "failed": "red", "known": "yellow", "not applicab
 
 def conform(
     *clients: Annotated[str, Parameter(completer=completers.clients)],
+    client: completers.ClientOption = (),
     case: Annotated[tuple[str, ...], Parameter(help="only these cases (may be repeated)")] = (),
     verbose: Annotated[bool, Parameter(help="also show cases that passed")] = False,
 ) -> int:
@@ -35,7 +36,7 @@ def conform(
 
     This needs memcached. The exit status is 1 if a case failed.
     """
-    if not clients:
+    if not (clients := (*clients, *client)):
         raise UsageError("no client was named", "`cachemark clients` lists them")
     chosen = checks()
     for name in case:

@@ -43,6 +43,7 @@ _COLUMNS = ("case", "client", "result", "error of each percentile", "tolerance")
 
 def fidelity(
     *clients: Annotated[str, Parameter(completer=completers.clients)],
+    client: completers.ClientOption = (),
     case: Annotated[tuple[str, ...], Parameter(help="only these cases (may be repeated)")] = (),
     quick: Annotated[bool, Parameter(help="only the quick cases")] = False,
     tries: Annotated[
@@ -75,7 +76,7 @@ def fidelity(
     tools = _tools(tool)
     results: list[FidelityResult] = []
     reported: set[tuple[str, str]] = set()
-    specs = list(_specs(clients))
+    specs = list(_specs((*clients, *client)))
     with _awake(out) if awake else nullcontext():
         for finding in _all_findings(specs, tools, wanted, tries):
             results.append(finding)

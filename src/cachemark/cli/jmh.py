@@ -135,6 +135,7 @@ class Output:
 
 def jmh(
     *clients: Annotated[str, Parameter(completer=completers.clients, help="such as java/folsom")],
+    client: completers.ClientOption = (),
     server: Annotated[
         str,
         Parameter(completer=completers.servers, help="the server; `cachemark servers` lists them"),
@@ -153,7 +154,7 @@ def jmh(
     cachemark:
     `java -jar workers/java/jmh/target/benchmarks.jar -p client=folsom -p server=HOST:PORT`.
     """
-    specs = _specs(clients or (_ORIGINAL_CLIENTS if times and times.original else ()))
+    specs = _specs((*clients, *client) or (_ORIGINAL_CLIENTS if times and times.original else ()))
     settings = _settings(cell or Calls(), times or Iterations())
     usable = usable_cpus()
     wanted = Placement(server=server_cpus, worker=jvm_cpus)

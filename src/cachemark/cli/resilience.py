@@ -90,6 +90,7 @@ def resilience(
             help="such as go/gomemcache or ruby/*; default: all that are set up",
         ),
     ],
+    client: completers.ClientOption = (),
     faults: Annotated[
         tuple[str, ...],
         completers.repeated(completers.faults, "only these faults", name=("--fault", "--faults")),
@@ -120,6 +121,7 @@ def resilience(
     """
     storage, playing = storage or ResilienceStorage(), playing or Playing()
     _check_jobs(playing.jobs)
+    clients = (*clients, *client)
     known = registry(process.binary_path())
     if storage.resume is not None:
         others = (clients, faults, lasting, profile, quick, storage.name)
