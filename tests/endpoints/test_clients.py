@@ -95,3 +95,10 @@ def test_a_capability_that_is_not_claimed_is_refused(
 def test_a_plain_trial_needs_only_its_kinds() -> None:
     wanted = Demand(prepare=Prepare(**PLAIN), kinds={"get", "set"})
     assert unclaimed(wanted, Ready(client="made", capabilities=["get", "set"])) == ""
+
+
+def test_a_client_that_is_named_twice_is_refused() -> None:
+    known = registry(process.binary_path())
+    with pytest.raises(UsageError, match="client 'native' is named twice"):
+        matching_clients(["native", "go/gomemcache", "native"], known)
+    assert matching_clients(["go/*", "go/gomemcache"], known).count("go/gomemcache") == 1

@@ -236,9 +236,12 @@ def _absolute(folder: Path, part: str) -> str:
 def matching_clients(texts: Iterable[str], known: dict[str, Client]) -> tuple[str, ...]:
     """The clients with patterns such as `go/*` replaced by the libraries that match.
 
-    Raises UsageError for a pattern that no library matches.
+    Raises UsageError for a pattern that no library matches, and for a client that is named twice.
     """
     names: list[str] = []
+    texts = list(texts)
+    if twice := next((text for text in texts if texts.count(text) > 1), None):
+        raise UsageError(f"client {twice!r} is named twice", "--set twice=CLIENT plays one twice")
     for text in texts:
         if "*" not in text or text.startswith("command:"):
             names.append(text)
