@@ -127,17 +127,21 @@ def test_only_a_client_of_the_experiment_can_be_played_twice() -> None:
 
 
 def test_the_answers_say_that_the_machine_was_loaded() -> None:
-    def beside(percent: float, verdict: Verdict = "VALID") -> list[str]:
+    def beside(percent: float, verdict: Verdict = "VALID", search: str = "") -> list[str]:
         noise = HostNoise(cpus=2, foreign_cpu_percent=percent)
         outcomes = [
             msgspec.structs.replace(measured(client, block, 1000), noise=noise, verdict=verdict)
             for client in ("a", "b")
             for block in range(3)
         ]
-        return build(header(experiment(["a", "b"], 3)), outcomes).answers
+        plan = msgspec.structs.replace(experiment(["a", "b"], 3), search=search)
+        return build(header(plan), outcomes).answers
 
     (line,) = [of for of in beside(85.0) if "loaded" in of]
     assert "other programs used 85 % of its CPUs" in line
+    assert "The ratios hold" in line
+    (line,) = [of for of in beside(85.0, search="p99<1ms") if "loaded" in of]
+    assert "A rate that a search found is a lower bound" in line
     assert not any("loaded" in of for of in beside(0.5))
     # Without a valid trial there is no ratio that the machine could have moved.
     assert not any("loaded" in of for of in beside(85.0, "INVALID"))

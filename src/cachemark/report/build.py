@@ -80,7 +80,7 @@ def _grid_report(
     in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
-        answers=[*said, *noise_report.loaded_lines(outcomes)],
+        answers=[*said, *noise_report.loaded_lines(outcomes, searched=False)],
         rounds=in_turns,
         turns=turns,
         groups=groups,
@@ -153,7 +153,10 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
     answer = search_answer(header, outcomes, summaries)
     return Report(
         header=header,
-        answers=answer.sentences or ["Nothing was measured."],
+        answers=[
+            *(answer.sentences or ["Nothing was measured."]),
+            *noise_report.loaded_lines(outcomes, searched=True),
+        ],
         groups=[],
         absences=_absences(summaries),
         missing=[],

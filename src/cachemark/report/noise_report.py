@@ -27,7 +27,7 @@ def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
     return [_line(findings, len(measured)) for findings in by_rule.values()]
 
 
-def loaded_lines(outcomes: Sequence[Outcome]) -> list[str]:
+def loaded_lines(outcomes: Sequence[Outcome], *, searched: bool) -> list[str]:
     """A sentence if other programs used the machine in half of the run's trials."""
     shares = [
         outcome.noise.foreign_cpu_percent
@@ -38,11 +38,15 @@ def loaded_lines(outcomes: Sequence[Outcome]) -> list[str]:
         return []
     if not any(outcome.verdict == "VALID" for outcome in outcomes):
         return []  # the reasons of the trials say it, and there are no ratios
-    return [
-        f"The machine was loaded: other programs used {median(shares):.0f} % of its CPUs in the "
-        "median trial. The ratios hold for a machine that is this busy; a quiet machine may have "
-        "others, beyond these intervals."
-    ]
+    moved = (
+        "A rate that a search found is a lower bound: a quiet machine may meet the objective at "
+        "higher ones"
+        if searched
+        else "The ratios hold for a machine that is this busy; a quiet machine may have others, "
+        "beyond these intervals"
+    )
+    used = f"other programs used {median(shares):.0f} % of its CPUs in the median trial"
+    return [f"The machine was loaded: {used}. {moved}."]
 
 
 def _line(findings: list[Finding], trials: int) -> str:
