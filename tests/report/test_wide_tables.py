@@ -51,3 +51,11 @@ def test_a_long_text_among_figures_is_folded() -> None:
 def test_a_table_without_rows_has_its_headings() -> None:
     assert narrow_parts(plain_table(columns=["cell", "ops/s"], rows=[]), 80)
     assert "ops/s" in printed(plain_table(columns=["cell", "ops/s"], rows=[]), 80)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_no_name_is_broken_where_words_can_give_way(width: int) -> None:
+    server = "embedded:io=blocking,threads=2"
+    seen = "20 connections took its threads from 6 to 26 and more of the same"
+    table = plain_table(["level", "of", "seen"], [["server threads", server, seen]], prose=True)
+    assert server in printed(table, width).split()

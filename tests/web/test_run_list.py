@@ -99,3 +99,9 @@ def test_the_remedy_of_a_comparison_is_a_button(visitor: Visitor) -> None:
     assert "one run cannot play them against each other" in text
     # Within a run, the clients took turns.
     assert "<textarea" not in visitor.get(f"/compare?baseline={RUN}&first=a&second=b").text
+
+
+def test_a_comparison_offers_runs_by_their_names(visitor: Visitor) -> None:
+    text = visitor.get("/compare").text
+    assert f"{RUN} · before the upgrade</option>" in text
+    assert f'value="{FAULTS}"' not in text, "a run with faults has no cells to compare"

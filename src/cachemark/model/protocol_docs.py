@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cachemark.model import protocol
+from cachemark.model.experiment_settings import schema_of
 from cachemark.model.protocol import ANSWERS, PROTOCOL_VERSION, REQUESTS, Message
 from cachemark.model.protocol_results import (
     GiveUp,
@@ -84,18 +85,13 @@ def _body(struct: type[msgspec.Struct], fields: bool) -> str:
 
 
 def _rows(struct: type[msgspec.Struct]) -> list[str]:
-    shapes: dict[str, Any] = _shapes(struct)
+    shapes: dict[str, Any] = schema_of(struct)
     rows: list[str] = []
     for field in msgspec.structs.fields(struct):
         shape = shapes[field.encode_name]
         meaning = shape.get("description", "").replace("|", "\\|")
         rows.append(f"| `{field.name}` | {_kind(shape)}{_default(field)} | {meaning} |")
     return rows
-
-
-def _shapes(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    _, definitions = msgspec.json.schema_components([struct])
-    return definitions[struct.__name__]["properties"]
 
 
 def _kind(shape: dict[str, Any]) -> str:

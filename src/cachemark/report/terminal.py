@@ -89,6 +89,7 @@ def rich_table(table: Table, width: int | None) -> RichTable:
             # is no name either, where prose can give way.
             no_wrap=index > 0 if width is not None else index == 0 and _is_short(table, index),
             overflow="fold",
+            min_width=None if width is not None else _longest_of(table, index),
         )
     for row in table.rows:
         drawn.add_row(*map(_markup, row))
@@ -112,6 +113,10 @@ def _fitting(table: Table, width: int) -> Table:
 
 def _is_short(table: Table, index: int) -> bool:
     return _column_width(table, index) <= _SHORT
+
+
+def _longest_of(table: Table, index: int) -> int:
+    return max(_longest_word(cells[index], _SHORT_NAME) for cells in [table.titles, *table.rows])
 
 
 def _column_width(table: Table, index: int) -> int:

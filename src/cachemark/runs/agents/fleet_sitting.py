@@ -95,7 +95,7 @@ class _FleetSitting:
         self._display.doing(f"{count} servers start on {server}")
         starts = start_servers(coordinator, [arm.setting.server.text for arm in self.arms])
         for number, (arm, start) in enumerate(zip(self.arms, starts, strict=True)):
-            self._display.doing(f"{number} of {count} clients have started")
+            self._display.doing(f"{number} of {count} clients are filled (prefill)")
             arm.attempt(partial(arm.start_clients, start))
         for arm in self.arms:
             arm.attempt(arm.begin)

@@ -134,7 +134,7 @@ class _Sitting:
         do_side_by_side(self._threads, self.arms, ends, lambda _: None)
 
     def _started(self, count: int) -> None:
-        self._display.doing(f"{count} of {len(self.arms)} clients have started")
+        self._display.doing(f"{count} of {len(self.arms)} clients are filled (prefill)")
         check_memory(f"{len(self.arms)} clients, each with its server")
 
     def _warm_up(self) -> None:

@@ -13,10 +13,9 @@ from cachemark.report.compare.stored import compare_stored
 from cachemark.report.compare.tables import document
 from cachemark.report.formats import fits_together
 from cachemark.report.history import RunIndex
-from cachemark.report.history.run_list import cell_names
+from cachemark.report.history.run_list import cell_names, list_runs
 from cachemark.runs.parties import known_clients
 from cachemark.runs.resilience.stored import RunFolder
-from cachemark.runs.storage.store import run_names
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store, stored_run
@@ -74,13 +73,14 @@ def comparison_page(request: Request) -> Response:
             field: cell_names(index, run)[:_MOST_NAMES]
             for field, run in (("first", form.baseline), ("second", form.other or form.baseline))
         }
+        runs = [listed.run for listed in list_runs(index) if listed.run.kind == "grid"]
     return page(
         settings,
         "compare",
         400 if problems else 200,
         form=form,
         problems=problems,
-        runs=list(reversed(run_names(settings.root))),
+        runs=runs,
         names=names,
         compared=document(compared) if compared else None,
         unanswered=compared and any(row.is_unanswered for row in compared.rows),
