@@ -7,7 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::anonymous::{Anonymiser, Sampler, rounded_size};
-use crate::event::check_key;
+use crate::csv::quoted;
+use crate::event::text_key;
 use crate::events::{Events, TraceFacts, record_of};
 use crate::file::{Keys, Origin, Record, Summary, TraceWriter};
 use crate::lines;
@@ -98,7 +99,7 @@ pub trait Requests {
     }
 }
 
-/// Write requests. A key that no format of traces can hold is left out, unless keys are renamed.
+/// Write requests. A key that no format of traces can hold gets another name.
 pub fn convert_requests(
     requests: &mut dyn Requests,
     format: &'static str,
@@ -112,19 +113,16 @@ pub fn convert_requests(
     };
     let sampled = if requests.are_sampled() { 1 } else { conversion.sampled };
     let mut writing = Writing::begin(&Conversion { sampled, ..conversion.clone() }, origin, into)?;
-    let mut odd_keys = 0;
     while let Some(record) = requests.next()? {
-        let is_text = || std::str::from_utf8(record.key).is_ok_and(|key| check_key(key).is_ok());
-        if conversion.anonymous || is_text() {
+        let name = text_key(record.key);
+        if conversion.anonymous || name.as_bytes() == record.key {
             writing.add(&record)?;
         } else {
-            odd_keys += 1;
+            let key_bytes = record.key_bytes.or(Some(record.key.len() as u32));
+            writing.add(&Record { key: name.as_bytes(), key_bytes, ..record })?;
         }
     }
-    let (lines, mut summary) = requests.ending();
-    if odd_keys > 0 {
-        summary.left_out.insert("whose key is no plain text in UTF-8".to_owned(), odd_keys);
-    }
+    let (lines, summary) = requests.ending();
     writing.finish(format, lines, summary)
 }
 
@@ -253,7 +251,7 @@ impl<W: Write> Writer<W> {
         match self {
             Writer::Cachemark(writer) => writer.add(record).map_err(unwritable),
             Writer::Csv { into, bytes, records } => {
-                let line = csv_line(record)?;
+                let line = csv_line(record);
                 *bytes += line.len() as u64;
                 *records += 1;
                 into.write_all(line.as_bytes()).map_err(unwritable)
@@ -273,23 +271,19 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn csv_line(record: &Record<'_>) -> Result<String, String> {
+fn csv_line(record: &Record<'_>) -> String {
     let key = String::from_utf8_lossy(record.key);
-    for (what, text) in [("key", &*key), ("operation", record.operation)] {
-        if text.contains(',') {
-            return Err(format!("{what} {text:?} has a comma, for which CSV traces have no place"));
-        }
-    }
     let text = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     let second = 1_000_000_000;
     let at = |ns: u64| format!("{}.{:09}", ns / second, ns % second);
-    Ok(format!(
-        "{},{},{key},{},{},{},{}\n",
+    format!(
+        "{},{},{},{},{},{},{}\n",
         record.at_ns.map(at).unwrap_or_default(),
-        record.operation,
+        quoted(record.operation),
+        quoted(&key),
         text(record.length),
         record.ttl_s,
         text(record.key_bytes),
         record.count
-    ))
+    )
 }

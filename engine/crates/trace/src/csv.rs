@@ -1,6 +1,7 @@
 //! Tables: CSV with a header (`op` and `key`, and optionally `time`, `size`, `ttl`, `key_size` and `count`), and files without one, whose
 //! columns the user names.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use crate::event::{
@@ -46,13 +47,58 @@ impl Separator {
         }
     }
 
-    fn split(self, line: &str) -> Vec<&str> {
-        match self {
-            Separator::Comma => line.split(',').map(str::trim).collect(),
-            Separator::Semicolon => line.split(';').map(str::trim).collect(),
-            Separator::Tab => line.split('\t').map(str::trim).collect(),
-            Separator::Space => line.split_whitespace().collect(),
+    fn split(self, line: &str) -> Vec<Cow<'_, str>> {
+        let separator = match self {
+            Separator::Comma => ',',
+            Separator::Semicolon => ';',
+            Separator::Tab => '\t',
+            Separator::Space => return line.split_whitespace().map(Cow::from).collect(),
+        };
+        if !line.contains(QUOTE) {
+            return line.split(separator).map(|field| field.trim().into()).collect();
         }
+        let (mut fields, mut rest) = (Vec::new(), Some(line));
+        while let Some(text) = rest {
+            let field;
+            (field, rest) = next_field(text, separator);
+            fields.push(field);
+        }
+        fields
+    }
+}
+
+const QUOTE: char = '"';
+
+/// The first field of a line, and what is behind its separator. In a field between quotes, a separator is text, and two
+/// quotes are one (RFC 4180).
+fn next_field(text: &str, separator: char) -> (Cow<'_, str>, Option<&str>) {
+    if let Some(inside) = text.trim_start().strip_prefix(QUOTE) {
+        let mut quotes = inside.match_indices(QUOTE).map(|(at, _)| at).peekable();
+        while let Some(at) = quotes.next() {
+            if quotes.next_if_eq(&(at + 1)).is_some() {
+                continue;
+            }
+            let field = inside[..at].replace("\"\"", "\"").into();
+            match inside[at + 1..].trim_start() {
+                "" => return (field, None),
+                rest if rest.starts_with(separator) => return (field, Some(&rest[1..])),
+                // The quote is a part of the text.
+                _ => break,
+            }
+        }
+    }
+    match text.split_once(separator) {
+        Some((field, rest)) => (field.trim().into(), Some(rest)),
+        None => (text.trim().into(), None),
+    }
+}
+
+/// A text as a field of CSV.
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
+    if text.contains([',', QUOTE]) {
+        format!("\"{}\"", text.replace(QUOTE, "\"\"")).into()
+    } else {
+        text.into()
     }
 }
 
@@ -87,7 +133,7 @@ impl FromStr for Columns {
         let mut columns =
             Columns { separator, fields: names.len(), named: true, ..Columns::default() };
         let mut seen: Vec<&str> = Vec::new();
-        for (at, name) in names.into_iter().enumerate() {
+        for (at, name) in names.iter().map(|name| &**name).enumerate() {
             let (name, unit) = name.split_once(':').map_or((name, None), |(a, b)| (a, Some(b)));
             let unit = unit.map_or(Some(TimeUnit::SECONDS), TimeUnit::named);
             if name != "-" && seen.contains(&name) {
@@ -163,8 +209,9 @@ impl Columns {
             let whose = if self.named { "--columns names" } else { "the header has" };
             return Err(format!("{} fields, {whose} {}", fields.len(), self.fields));
         }
-        let given =
-            |at: Option<usize>| fields.get(at?).copied().filter(|text: &&str| !text.is_empty());
+        let given = |at: Option<usize>| {
+            fields.get(at?).map(|text| &**text).filter(|text: &&str| !text.is_empty())
+        };
         let at_ns = match self.time {
             Some((at, unit)) => given(Some(at)).map(|text| time(text, unit)).transpose()?,
             None => None,
@@ -174,7 +221,7 @@ impl Columns {
         Ok(TraceEvent {
             at_ns,
             number: 0,
-            key: fields[self.key].to_owned(),
+            key: fields[self.key].to_string(),
             key_bytes: given(self.key_size).map(whole_size).transpose()?,
             action: match given(self.op) {
                 Some(name) if self.named => foreign_action(name)?,

@@ -1,5 +1,8 @@
 //! One operation of a trace, in any format.
 
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use cachemark_tape::Verb;
 
 /// An operation on one key.
@@ -37,6 +40,32 @@ pub(crate) fn check_key(key: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// A key as traces can hold it: a byte that is no plain text becomes `%` and two hex digits. If that is too long, its
+/// end becomes a hash of all bytes.
+pub(crate) fn text_key(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(key) = std::str::from_utf8(bytes)
+        && check_key(key).is_ok()
+    {
+        return key.into();
+    }
+    let mut name = String::with_capacity(3 * bytes.len());
+    for byte in bytes {
+        if byte.is_ascii_graphic() && *byte != b'%' {
+            name.push(char::from(*byte));
+        } else {
+            name.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    if name.len() > MAX_KEY_BYTES {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        let end = format!("~{:016x}", hasher.finish());
+        name.truncate(MAX_KEY_BYTES - end.len());
+        name.push_str(&end);
+    }
+    name.into()
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,9 @@
 
 use std::collections::HashMap;
 
-use crate::event::{Action, TraceEvent, action, exptime, length, number, seconds_and_microseconds};
+use crate::event::{
+    Action, TraceEvent, action, exptime, length, number, seconds_and_microseconds, text_key,
+};
 use cachemark_tape::Verb;
 
 /// A read and a delete of the same key within this time are one operation. Its own look-up came 1 to 15 µs before it in
@@ -60,11 +62,12 @@ impl WatchLog {
             return Ok(LogLine::Other(kind.to_owned()));
         }
         let connection = fields.get("cfd").copied().unwrap_or("").to_owned();
+        let (key, key_bytes) = key_of(field("key")?)?;
         let mut event = TraceEvent {
             at_ns: Some(seconds_and_microseconds(field("ts")?)?),
             number: fields.get("gid").map_or(Ok(0), |text| number(text, "gid", u64::MAX))?,
-            key: decode_key(field("key")?)?,
-            key_bytes: None,
+            key,
+            key_bytes,
             action: Action::Do(Verb::Get),
             length: None,
             exptime_s: 0,
@@ -126,8 +129,12 @@ fn is_within(before: &TraceEvent, event: &TraceEvent, most_ns: u64) -> bool {
     event.at_ns >= before.at_ns && event.at_ns <= before.at_ns.map(|at| at + most_ns)
 }
 
-fn decode_key(text: &str) -> Result<String, String> {
-    String::from_utf8(decoded(text)?).map_err(|_| format!("key {text:?} is not UTF-8"))
+/// A key, and its length if it has another name here.
+fn key_of(text: &str) -> Result<(String, Option<u32>), String> {
+    let bytes = decoded(text)?;
+    let key = text_key(&bytes);
+    let key_bytes = (key.as_bytes() != bytes).then_some(bytes.len() as u32);
+    Ok((key.into_owned(), key_bytes))
 }
 
 /// The bytes of a key: memcached writes special ones as `%` and two hex digits.

@@ -9,6 +9,23 @@ use cachemark_trace::{Gets, ImportOptions, import};
 use crate::common::{due_ns, left_out, operations, read_columns, tape};
 
 #[test]
+fn fields_between_quotes_may_have_commas() {
+    // memtier_benchmark's files, as it writes them.
+    let memtier = "dumpflags, time, exptime, nbytes, nsuffix, it_flags, clsid, nkey, key, data\n\
+        0, 0, 60, 12, 0, 0, 1, 3, \"a,b\", \"x,\"\"y\"\",zzzz\"\n0, 0, 0, 5, 0, 0, 1, 1, \"c\", \"zzz\"\n";
+    let columns = "time,-,ttl,size,-,-,-,-,key,-";
+    let imported = read_columns(memtier, columns).expect("a trace");
+    let keys: Vec<&[u8]> = imported.recording.keys.iter().map(Vec::as_slice).collect();
+    assert_eq!(keys, [&b"a,b"[..], b"c"]);
+    let odd = "\"a,1\n\"b\"c,1\n\"\"\"d\"\"\",1\n";
+    let imported = read_columns(odd, "key,size").expect("quotes that are text");
+    let keys: Vec<&[u8]> = imported.recording.keys.iter().map(Vec::as_slice).collect();
+    assert_eq!(keys, [&b"\"a"[..], b"\"b\"c", b"\"d\""]);
+    let refused = read_columns("\"a,2,1\n", "key,size").expect_err("no closing quote");
+    assert!(refused.starts_with("line 1: 3 fields"), "{refused}");
+}
+
+#[test]
 fn files_without_a_header_have_columns_that_are_named() {
     let ms =
         read_columns("1500,set,a,10\n1501.5,get,a,10\n", "time:ms,op,key,size").expect("a trace");

@@ -110,3 +110,26 @@ fn a_delayed_store_still_owns_its_look_up() {
     let not_its_own = read(&lines(1000, 50_001), None).expect("a log");
     assert_eq!(verbs(&not_its_own), [Verb::Get, Verb::Set], "its own line was dropped");
 }
+
+#[test]
+fn keys_that_are_no_text_get_names() {
+    let long = "%FF".repeat(100);
+    let line = |gid: usize, key: &str| {
+        format!(
+            "ts=7.{gid} gid={gid} type=item_get key={key} status=found clsid=1 cfd={gid} size=3\n"
+        )
+    };
+    let keys = ["ns%3A%FF%00%25", "ns%3A%FE", "%C3%A9", &long];
+    let log: String = keys.iter().enumerate().map(|(gid, key)| line(gid, key)).collect();
+    let imported = read(&log, None).expect("a log");
+    assert_eq!(imported.left_out_share(), 0.0);
+    let mut names: Vec<String> = imported
+        .recording
+        .keys
+        .iter()
+        .map(|key| String::from_utf8(key.clone()).expect("text"))
+        .collect();
+    let last = names.pop().expect("four keys");
+    assert_eq!(names, ["ns:%FF%00%25", "ns:%FE", "é"]);
+    assert_eq!((last.len(), &last[..6]), (250, "%FF%FF"));
+}
