@@ -339,11 +339,7 @@ impl Router<'_> {
             self.connections.insert(ends, connection);
         }
         if let Some(connection) = self.connections.get_mut(&ends) {
-            if from_client {
-                connection.ask(header, piece, self.book);
-            } else {
-                connection.answer(header, piece, self.book);
-            }
+            connection.add(header, from_client, piece, self.book);
         }
     }
 }

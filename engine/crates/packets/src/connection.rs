@@ -2,6 +2,7 @@
 
 use crate::book::Book;
 use crate::exchange::Exchange;
+use crate::order::Waiting;
 use crate::stream::{Piece, Stream};
 
 /// The header of a segment.
@@ -25,6 +26,8 @@ pub(crate) struct Connection {
     server_awaits: Option<u32>,
     /// The server's byte that the client waits for.
     client_awaits: Option<u32>,
+    /// Segments that come before others on which they depend.
+    waiting: Waiting,
     /// One side has ended it.
     pub is_closed: bool,
     pub last_ns: u64,
@@ -41,6 +44,7 @@ impl Connection {
             server_sent: None,
             server_awaits: None,
             client_awaits: None,
+            waiting: Waiting::default(),
             is_closed: false,
             last_ns: 0,
         };
@@ -68,7 +72,10 @@ impl Connection {
 
     /// Bytes of memory, about.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.asked.held_bytes() + self.answered.held_bytes() + self.exchange.held_bytes()
+        self.asked.held_bytes()
+            + self.answered.held_bytes()
+            + self.exchange.held_bytes()
+            + self.waiting.held_bytes()
     }
 
     /// Forget what is held in memory: if there is anything, it is counted by the reason.
@@ -97,8 +104,100 @@ impl Connection {
         usize::try_from(lost).ok().filter(|lost| *lost > 0)
     }
 
+    /// The next segment of the capture.
+    pub(crate) fn add(
+        &mut self,
+        header: &Header,
+        from_client: bool,
+        piece: Piece<'_>,
+        book: &mut Book,
+    ) {
+        if header.begins {
+            self.read_waiting(None, book);
+        }
+        if header.begins || self.waiting.is_empty() && self.is_next(header, from_client) {
+            return self.read(header, from_client, piece, book);
+        }
+        self.waiting.add(header, from_client, piece);
+        self.read_waiting(Some(piece.at_ns), book);
+    }
+
+    fn read(&mut self, header: &Header, from_client: bool, piece: Piece<'_>, book: &mut Book) {
+        if from_client {
+            self.ask(header, piece, book);
+        } else {
+            self.answer(header, piece, book);
+        }
+    }
+
+    /// Whether everything is here that a segment follows.
+    fn is_next(&self, header: &Header, from_client: bool) -> bool {
+        let (own, _) = self.directions(from_client);
+        own.ahead(header.sequence) <= 0 && self.unseen(header, from_client) <= 0
+    }
+
+    /// How many bytes of the other side a segment acknowledges that are not here.
+    fn unseen(&self, header: &Header, from_client: bool) -> i64 {
+        let (_, other) = self.directions(from_client);
+        let ahead = header.acknowledged.map_or(0, |acknowledged| other.ahead(acknowledged));
+        // The end of a direction counts as a byte.
+        ahead - i64::from(self.is_closed)
+    }
+
+    fn directions(&self, from_client: bool) -> (&Stream, &Stream) {
+        if from_client { (&self.asked, &self.answered) } else { (&self.answered, &self.asked) }
+    }
+
+    /// Read the waiting segments whose turn it is now. What others wait for in vain is missing.
+    fn read_waiting(&mut self, now_ns: Option<u64>, book: &mut Book) {
+        loop {
+            let mut waiting = std::mem::take(&mut self.waiting);
+            let next = waiting.take(|segment| self.is_next(&segment.header, segment.from_client));
+            self.waiting = waiting;
+            if let Some(next) = next {
+                self.read(&next.header, next.from_client, next.piece(), book);
+                continue;
+            }
+            let Some(first) = self.waiting.overdue(now_ns) else { return };
+            let (header, from_client) = (first.header, first.from_client);
+            let at_ns = first.piece().at_ns;
+            if self.unseen(&header, from_client) > 0 {
+                let acknowledged = header.acknowledged.unwrap_or_default();
+                self.miss(!from_client, acknowledged, at_ns, book);
+            } else if self.is_acknowledged(&header, from_client) {
+                self.miss(from_client, header.sequence, at_ns, book);
+            } else if let Some(first) = self.waiting.take(|_| true) {
+                // It may come again: the stream waits for longer.
+                self.read(&first.header, from_client, first.piece(), book);
+            }
+        }
+    }
+
+    /// Whether the other side has all that is before a segment.
+    fn is_acknowledged(&self, header: &Header, from_client: bool) -> bool {
+        let noted = if from_client { self.server_awaits } else { self.client_awaits };
+        let others = self.waiting.iter().filter(|segment| segment.from_client != from_client);
+        let mut awaited = others.filter_map(|segment| segment.header.acknowledged).chain(noted);
+        awaited.any(|awaited| header.sequence.wrapping_sub(awaited) as i32 <= 0)
+    }
+
+    /// The bytes of a direction up to this one are missing, as far as none of them waits.
+    fn miss(&mut self, of_client: bool, until: u32, at_ns: u64, book: &mut Book) {
+        let (stream, _) = self.directions(of_client);
+        let ahead = stream.ahead(until);
+        let waiting = self.waiting.iter().filter(|segment| segment.from_client == of_client);
+        let others = waiting.map(|segment| stream.ahead(segment.header.sequence));
+        let missing = others.filter(|other| *other > 0).fold(ahead, i64::min);
+        let Connection { exchange, asked, answered, .. } = self;
+        if of_client {
+            asked.miss(missing, at_ns, &mut |piece| exchange.ask(&piece, book));
+        } else {
+            answered.miss(missing, at_ns, &mut |piece| exchange.replies.read(&piece, book));
+        }
+    }
+
     /// A segment of the client.
-    pub(crate) fn ask(&mut self, header: &Header, piece: Piece<'_>, book: &mut Book) {
+    fn ask(&mut self, header: &Header, piece: Piece<'_>, book: &mut Book) {
         self.note(header, piece.at_ns);
         if header.begins {
             return;
@@ -149,7 +248,7 @@ impl Connection {
     }
 
     /// A segment of the server.
-    pub(crate) fn answer(&mut self, header: &Header, piece: Piece<'_>, book: &mut Book) {
+    fn answer(&mut self, header: &Header, piece: Piece<'_>, book: &mut Book) {
         self.note(header, piece.at_ns);
         let begins = u32::from(header.begins);
         let end = header.sequence.wrapping_add(piece.length as u32).wrapping_add(begins);
@@ -162,9 +261,7 @@ impl Connection {
         }
         self.skip_known_gaps(piece.at_ns, book);
         let Connection { exchange, answered, .. } = self;
-        if exchange.replies.is_in_step() {
-            answered.add(header.sequence, piece, &mut |piece| exchange.replies.read(&piece, book));
-        }
+        answered.add(header.sequence, piece, &mut |piece| exchange.replies.read(&piece, book));
     }
 
     /// Give up segments that the other side got, and the capture did not.
@@ -178,6 +275,7 @@ impl Connection {
 
     /// Give up segments that have been missing for long; or all, at the end.
     pub(crate) fn skip_gaps(&mut self, now_ns: Option<u64>, book: &mut Book) {
+        self.read_waiting(now_ns, book);
         let Connection { exchange, asked, answered, .. } = self;
         asked.skip_gaps(now_ns, &mut |piece| exchange.ask(&piece, book));
         answered.skip_gaps(now_ns, &mut |piece| exchange.replies.read(&piece, book));

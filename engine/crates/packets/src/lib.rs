@@ -5,6 +5,7 @@
 //! | `capture_file` | packets of pcap and pcapng files |
 //! | `frame` | from a packet to the bytes of a TCP segment or a datagram |
 //! | `stream` | one direction of a TCP connection, in order, with holes |
+//! | `order` | segments that wait for those before them |
 //! | `requests`, `replies` | what the bytes of each direction say |
 //! | `exchange` | requests and the replies to them |
 //! | `proof` | whether a reply belongs to the request that it is taken for |
@@ -22,6 +23,7 @@ mod datagrams;
 mod exchange;
 mod frame;
 mod meta_reply;
+mod order;
 mod proof;
 mod replies;
 mod requests;

@@ -51,7 +51,8 @@ pub(crate) struct Stream {
 impl Stream {
     /// The next byte has this number.
     pub(crate) fn begin(&mut self, sequence: u32) {
-        *self = Stream { next: Some((sequence, 0)), ..Stream::default() };
+        let retransmitted = self.retransmitted;
+        *self = Stream { next: Some((sequence, 0)), retransmitted, ..Stream::default() };
     }
 
     pub(crate) fn next_sequence(&self) -> Option<u32> {
@@ -61,6 +62,20 @@ impl Stream {
     /// Whether a byte is too far away to be under way: it belongs to another connection with the same ports.
     pub(crate) fn is_far(&self, sequence: u32) -> bool {
         self.next.is_some_and(|(next, _)| ahead(sequence, next).unsigned_abs() > FAR_BYTES)
+    }
+
+    /// How many bytes are between the next byte and this one; below 0: it was here. A stream begins with any byte.
+    pub(crate) fn ahead(&self, sequence: u32) -> i64 {
+        self.next.map_or(0, |(next, _)| ahead(sequence, next))
+    }
+
+    /// This number of bytes is missing, or less if later ones are waiting.
+    pub(crate) fn miss(&mut self, bytes: i64, at_ns: u64, take: &mut dyn FnMut(Piece<'_>)) {
+        let Some((_, at)) = self.next else { return };
+        let first = self.waiting.first_key_value().map_or(u64::MAX, |(place, _)| *place - at);
+        let length = u64::try_from(bytes).unwrap_or(0).min(first) as usize;
+        self.pass(Piece { at_ns, bytes: &[], length, is_missing: true }, take);
+        self.take_waiting(take);
     }
 
     /// Bytes of memory, about.

@@ -205,3 +205,52 @@ fn quiet_binary_reads_with_one_number_have_no_outcome() {
     let found = lines(&turns(&[(&quiet, &hit.concat()), (&numbered, &second)]));
     assert_eq!(found, ["get a", "get b joined", "get a no", "get b 3 bytes ok joined"]);
 }
+
+/// A client that waits for each reply: every third read misses.
+fn waiting_client(number: usize) -> (Vec<Sent>, Vec<String>) {
+    let keys: Vec<String> =
+        (0..number).map(|at| format!("{}{at}", ["m", "h", "h"][at % 3])).collect();
+    let asked: Vec<String> = keys.iter().map(|key| format!("get {key}\r\n")).collect();
+    let reply = |key: &String| match key.starts_with('h') {
+        true => format!("VALUE {key} 0 1\r\nx\r\nEND\r\n"),
+        false => "END\r\n".to_owned(),
+    };
+    let replies: Vec<String> = keys.iter().map(reply).collect();
+    let pairs: Vec<(&[u8], &[u8])> =
+        asked.iter().zip(&replies).map(|(ask, reply)| (ask.as_bytes(), reply.as_bytes())).collect();
+    (turns(&pairs), keys)
+}
+
+#[test]
+fn swapped_packets_keep_every_outcome() {
+    let (mut sent, keys) = waiting_client(60);
+    for at in (4..sent.len() - 1).step_by(7) {
+        sent.swap(at, at + 1);
+        let later = sent[at].at_ns;
+        sent[at].at_ns = sent[at + 1].at_ns;
+        sent[at + 1].at_ns = later;
+    }
+    let found = lines(&sent);
+    let expected = |key: &String| match key.starts_with('h') {
+        true => format!("get {key} 1 bytes ok"),
+        false => format!("get {key} no"),
+    };
+    assert_eq!(found, keys.iter().map(expected).collect::<Vec<String>>());
+}
+
+#[test]
+fn a_lost_packet_costs_few_outcomes() {
+    let (sent, keys) = waiting_client(60);
+    for lost in 20..60 {
+        let mut sent = sent.clone();
+        sent.remove(lost);
+        let found = lines(&sent);
+        let wrong = |line: &&String| {
+            line.contains("get m") && line.contains(" ok")
+                || line.contains("get h") && line.ends_with(" no")
+        };
+        assert_eq!(found.iter().find(wrong), None, "without segment {lost}");
+        let known = found.iter().filter(|line| line.ends_with(" ok") || line.ends_with(" no"));
+        assert!(known.count() >= keys.len() - 3, "without segment {lost}: {found:?}");
+    }
+}
