@@ -14,7 +14,7 @@ from cachemark.model.setting_types import described as _is
 # The treatment of trials on a noisy machine; `auto` is explained in verdict/noise.py.
 NoisePolicy = Literal["auto", "refuse", "note"]
 # A probability distribution. The engine defines them, and checks the text before the first trial.
-_LAW = r"^[a-zA-Z0-9.:=,+-]+$"
+_LAW = r"^[a-zA-Z0-9.:=,;+-]+$"
 Distribution = Annotated[str, Meta(pattern=_LAW)]
 _NUMBER = r"[0-9.]+(e[+-]?[0-9]+)?"
 
@@ -40,8 +40,8 @@ class Keys(TomlTable, frozen=True, kw_only=True):
             "zipf:0.99",
             "uniform",
             "hotspot:0.2:0.8",
-            pattern=r"^(sequential|uniform|constant|ycsb-zipfian|zipf:N|hotspot:N:N|latest(:N)?|"
-            r"gaussian(:N)?|recency:N:.+)$".replace("N", _NUMBER),
+            pattern=r"^((N:N(/N)?:)?(sequential|uniform|constant|ycsb-zipfian|zipf:N|hotspot:N:N|"
+            r"latest(:N)?|gaussian(:N)?|recency:N:[^;]+)(;|$))+$".replace("N", _NUMBER),
         ),
     ] = "uniform"
     length: Annotated[

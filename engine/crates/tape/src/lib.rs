@@ -37,9 +37,9 @@ pub use format::{
 };
 pub use generate::{Recording, ReplaySchedule, generate};
 pub use workload::{
-    Arrivals, Distances, IntegerDistribution, IntegerRange, KeyDistribution, KeyShape, MixEntry,
-    Order, Recency, Schedule, SequenceStep, Think, Workload, WorkloadError, bytes, parse_mix,
-    parse_sequence, seconds,
+    Arrivals, Distances, IntegerDistribution, IntegerRange, KeyDistribution, KeyPart, KeyShape,
+    MixEntry, Order, Recency, Schedule, SequenceStep, Think, Workload, WorkloadError, bytes,
+    parse_mix, parse_sequence, seconds,
 };
 
 /// The example of the README is a test, too.

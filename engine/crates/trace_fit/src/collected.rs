@@ -20,6 +20,13 @@ pub struct Kept {
     pub request: Request,
 }
 
+impl Kept {
+    /// Whether a tape draws its key as that of a write.
+    pub fn stores(&self) -> bool {
+        matches!(self.request.operation, Operation::Set | Operation::Update | Operation::Add)
+    }
+}
+
 /// The known facts of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyFacts {
@@ -31,6 +38,8 @@ pub struct KeyFacts {
     pub ttl_s: Option<u32>,
     /// The place of its first request among all.
     pub first: usize,
+    /// The place of its last one.
+    pub last: usize,
 }
 
 /// Requests in their order.
@@ -99,7 +108,9 @@ impl Collected {
             value_bytes: None,
             ttl_s: None,
             first: self.requests.len(),
+            last: 0,
         });
+        facts.last = self.requests.len();
         facts.requests += u32::from(!fills);
         facts.value_bytes = step.and_then(|step| step.value_bytes).or(facts.value_bytes);
         let stores = matches!(
@@ -111,6 +122,21 @@ impl Collected {
         }
         self.requests.push(Kept { at_ns, is_fill: fills, request });
         fills
+    }
+
+    /// The requests of these keys.
+    pub fn of_keys(&self, hashes: &[u64]) -> Collected {
+        let facts = |hash: &u64| Some((*hash, *self.keys.get(hash)?));
+        let keys: HashMap<u64, KeyFacts, FixedState> = hashes.iter().filter_map(facts).collect();
+        let is_of_key = |kept: &&Kept| keys.contains_key(&kept.request.hash);
+        let requests = self.requests.iter().filter(is_of_key).copied().collect();
+        Collected { requests, keys, has_times: self.has_times, ..Collected::default() }
+    }
+
+    /// Played requests that read, and those that store.
+    pub fn reads_and_writes(&self) -> (u64, u64) {
+        let writes = self.played().filter(|kept| kept.stores()).count() as u64;
+        (self.played().count() as u64 - writes, writes)
     }
 
     /// The statistics of the requests without fills, once.

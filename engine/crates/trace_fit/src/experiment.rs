@@ -5,6 +5,8 @@ use cachemark_tape::{
 };
 
 const SEED: u64 = 1;
+/// Shares that are closer are told as one.
+const ALIKE: f64 = 1e-5;
 /// The window of the experiment; longer traces are played in part.
 const LONGEST_WINDOW_S: f64 = 600.0;
 
@@ -13,16 +15,49 @@ const LONGEST_WINDOW_S: f64 = 600.0;
 pub struct FittedWorkload {
     /// Operations with their weights.
     pub mix: Vec<(String, f64)>,
-    pub keys: u32,
-    pub distribution: String,
-    pub key_length: String,
-    pub value_size: String,
-    pub exptime_s: String,
+    #[serde(flatten)]
+    pub drawn: DrawnKeys,
     pub schedule: String,
     /// Operations a second; `None`: the trace has no times.
     pub rate: Option<f64>,
     pub duration_s: f64,
     pub operations: u64,
+}
+
+/// The keys, their properties, and how operations choose among them.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct DrawnKeys {
+    pub keys: u32,
+    pub distribution: String,
+    pub key_length: String,
+    pub value_size: String,
+    pub exptime_s: String,
+}
+
+impl DrawnKeys {
+    /// All keys of several parts, with the shares of reads and of writes of each.
+    pub fn of(parts: &[(DrawnKeys, f64, f64)]) -> DrawnKeys {
+        let joined = |of: fn(&DrawnKeys) -> &String| {
+            let texts: Vec<&str> = parts.iter().map(|(part, ..)| of(part).as_str()).collect();
+            let is_one = texts.iter().all(|text| *text == texts[0]);
+            if is_one { texts[0].to_owned() } else { texts.join(";") }
+        };
+        let law = |(part, reads, writes): &(DrawnKeys, f64, f64)| {
+            let operations = if (reads - writes).abs() < ALIKE {
+                format!("{reads:.5}")
+            } else {
+                format!("{reads:.5}/{writes:.5}")
+            };
+            format!("{}:{operations}:{}", part.keys, part.distribution)
+        };
+        DrawnKeys {
+            keys: parts.iter().map(|(part, ..)| part.keys).sum(),
+            distribution: parts.iter().map(law).collect::<Vec<_>>().join(";"),
+            key_length: joined(|part| &part.key_length),
+            value_size: joined(|part| &part.value_size),
+            exptime_s: joined(|part| &part.exptime_s),
+        }
+    }
 }
 
 impl FittedWorkload {
@@ -32,13 +67,13 @@ impl FittedWorkload {
         let mix: Vec<String> =
             self.mix.iter().map(|(name, weight)| format!("{name}={weight}")).collect();
         let workload = Workload {
-            keys: self.keys,
-            distribution: self.distribution.parse().map_err(said)?,
-            shape: KeyShape::Length(self.key_length.parse().map_err(said)?),
-            size: self.value_size.parse().map_err(said)?,
+            keys: self.drawn.keys,
+            distribution: self.drawn.distribution.parse().map_err(said)?,
+            shape: KeyShape::Length(self.drawn.key_length.parse().map_err(said)?),
+            size: self.drawn.value_size.parse().map_err(said)?,
             mix: parse_mix(&mix.join(",")).map_err(said)?,
             prefill: 0.0,
-            exptime_s: IntegerDistribution::parse(&self.exptime_s, seconds).map_err(said)?,
+            exptime_s: IntegerDistribution::parse(&self.drawn.exptime_s, seconds).map_err(said)?,
             ..Workload::default()
         };
         let schedule = match self.rate {
@@ -68,9 +103,8 @@ impl FittedWorkload {
             None => format!("records = {}\n", self.operations),
         };
         let rate = self.rate.map_or_else(String::new, |rate| format!("rate = {rate}\n"));
-        let FittedWorkload {
-            keys, distribution, key_length, value_size, exptime_s, schedule, ..
-        } = self;
+        let DrawnKeys { keys, distribution, key_length, value_size, exptime_s } = &self.drawn;
+        let schedule = &self.schedule;
         format!(
             "# Made by `cachemark trace fit`. It draws keys of its own; none of the trace is here.\n\
              name = \"fitted-trace\"\n\

@@ -10,7 +10,8 @@ use crate::curves::{apart, misses, order_matters, sizes};
 use crate::distances::{
     Beside, Distance, LIMIT_OF_SAMPLES, Sides, besides, by_request_apart, distances,
 };
-use crate::experiment::FittedWorkload;
+use crate::experiment::{DrawnKeys, FittedWorkload};
+use crate::parts::parts_of;
 use crate::played::requests_of;
 use crate::rank_law::{RankLaw, fit_ranks};
 use crate::recency_law::recency;
@@ -18,6 +19,8 @@ use crate::value_table::value_table;
 
 /// A distribution whose curve is this close needs no rival.
 const CLOSE: f64 = 0.01;
+/// Numbers of parts that are tried, in this order.
+const MOST_PARTS: [usize; 3] = [2, 3, 5];
 /// A part of the trace that matters less is not told.
 const TOLD: f64 = 0.01;
 const LATE_KEYS_TOLD: f64 = 0.05;
@@ -41,18 +44,6 @@ pub struct Fit {
 /// Fit a workload to the requests of a trace. An error says what the trace lacks.
 pub fn fit(mut collected: Collected) -> Result<Fit, String> {
     let statistics = collected.statistics();
-    let known: Vec<u32> = collected.keys.values().filter_map(|facts| facts.value_bytes).collect();
-    let value_size = value_table(known).ok_or("no operation has a size: a fit needs them")?;
-    let counts: Vec<u32> =
-        collected.keys.values().map(|facts| facts.requests).filter(|count| *count > 0).collect();
-    let popularity = fit_ranks(&counts);
-    let keys = popularity.keys.min(f64::from(u32::MAX)) as u32;
-    // A key needs as many digits as their number has.
-    let least_bytes = (keys - 1).to_string().len() as u32;
-    let key_bytes = |facts: &KeyFacts| u32::from(facts.key_bytes).max(least_bytes);
-    let key_bytes = collected.keys.values().map(key_bytes).collect();
-    let ttl = |facts: &KeyFacts| Some(facts.ttl_s?.min(LONGEST_TTL_S));
-    let ttls = collected.keys.values().filter_map(ttl).collect();
     let operations = collected.played().count() as u64;
     let duration_s = collected.duration_s();
     let rate = (collected.has_times && duration_s > 0.0)
@@ -60,9 +51,29 @@ pub fn fit(mut collected: Collected) -> Result<Fit, String> {
     let dispersions = statistics.as_ref().map_or(&[][..], |of| &of.bursts[..]);
     let schedule =
         rate.map_or(String::from("closed"), |rate| written(fit_arrivals(dispersions, rate)));
+    let (drawn, popularity) =
+        drawn(&collected).ok_or("no operation has a size: a fit needs them")?;
+    let mix = mix(&collected)?;
+    let workload = FittedWorkload { mix, drawn, schedule, rate, duration_s, operations };
+    compared(collected, workload, popularity)
+}
+
+/// The keys with their properties, by popularity alone; `None`: no key has a size.
+fn drawn(collected: &Collected) -> Option<(DrawnKeys, RankLaw)> {
+    let known: Vec<u32> = collected.keys.values().filter_map(|facts| facts.value_bytes).collect();
+    let value_size = value_table(known)?;
+    let counts: Vec<u32> =
+        collected.keys.values().map(|facts| facts.requests).filter(|count| *count > 0).collect();
+    let popularity = fit_ranks(&counts);
+    let keys = popularity.keys.min(f64::from(u32::MAX)) as u32;
+    // A key needs as many digits as their number has.
+    let least_bytes = keys.saturating_sub(1).to_string().len() as u32;
+    let key_bytes = |facts: &KeyFacts| u32::from(facts.key_bytes).max(least_bytes);
+    let key_bytes = collected.keys.values().map(key_bytes).collect();
+    let ttl = |facts: &KeyFacts| Some(facts.ttl_s?.min(LONGEST_TTL_S));
+    let ttls = collected.keys.values().filter_map(ttl).collect();
     let exponent = rounded(popularity.exponent, 3);
-    let workload = FittedWorkload {
-        mix: mix(&collected)?,
+    let drawn = DrawnKeys {
         keys,
         distribution: if exponent < UNIFORM_BELOW.max(2.0 * popularity.error) {
             "uniform".to_owned()
@@ -72,12 +83,8 @@ pub fn fit(mut collected: Collected) -> Result<Fit, String> {
         key_length: value_table(key_bytes).unwrap_or_else(|| "20".to_owned()),
         value_size,
         exptime_s: value_table(ttls).unwrap_or_else(|| "0".to_owned()),
-        schedule,
-        rate,
-        duration_s,
-        operations,
     };
-    compared(collected, workload, popularity)
+    Some((drawn, popularity))
 }
 
 /// The workload with the distribution whose hit ratios are closest to the trace's, and its distances.
@@ -87,28 +94,27 @@ fn compared(
     popularity: RankLaw,
 ) -> Result<Fit, String> {
     let sizes = sizes(&collected);
-    let of_trace: Vec<Request> = collected.requests.iter().map(|kept| kept.request).collect();
     let policies = [Policy::Memcached, Policy::Lru];
-    let curves = misses(&of_trace, &sizes, &policies);
-    drop(of_trace);
-    let distance = |workload: &FittedWorkload| -> Result<f64, String> {
-        let tape = requests(&requests_of(&workload.tape()?));
-        Ok(apart(&curves[1], &misses(&tape, &sizes, &[Policy::Lru])[0]).0)
+    let curves = misses(&requests(&collected), &sizes, &policies);
+    let curves_of = |played: &Collected| misses(&requests(played), &sizes, &policies);
+    let mut best = closest(workload, &collected)?;
+    let mut played = requests_of(&best.tape()?);
+    let mut of_tape = curves_of(&played);
+    let far = |of_tape: &[Vec<f64>]| -> f64 {
+        curves.iter().zip(of_tape).map(|(trace, tape)| apart(trace, tape).0).sum()
     };
-    let (mut best, mut least) = (workload.clone(), distance(&workload)?);
-    for rivals in [by_law, by_order] {
-        if least <= CLOSE {
+    let whole = best.clone();
+    for most_parts in MOST_PARTS {
+        if far(&of_tape) <= CLOSE * policies.len() as f64 {
             break;
         }
-        for rival in rivals(&workload, &collected) {
-            let of_rival = distance(&rival)?;
-            if of_rival < least {
-                (best, least) = (rival, of_rival);
-            }
+        let Some(rival) = by_parts(&whole, &collected, most_parts)? else { break };
+        let of_rival = requests_of(&rival.tape()?);
+        let curves_of_rival = curves_of(&of_rival);
+        if far(&curves_of_rival) < far(&of_tape) {
+            (best, played, of_tape) = (rival, of_rival, curves_of_rival);
         }
     }
-    let played = requests_of(&best.tape()?);
-    let of_tape = misses(&requests(&played), &sizes, &policies);
     let order = order_matters(&collected, &sizes);
     let missing = missing(&collected, &played, &best, order);
     let sides = Sides { trace: &collected, tape: &played };
@@ -120,6 +126,60 @@ fn compared(
         popularity,
         missing,
     })
+}
+
+/// The workload with the distribution of keys whose LRU curve is closest to that of the requests.
+fn closest(workload: FittedWorkload, collected: &Collected) -> Result<FittedWorkload, String> {
+    let sizes = sizes(collected);
+    let curve = misses(&requests(collected), &sizes, &[Policy::Lru]);
+    let distance = |workload: &FittedWorkload| -> Result<f64, String> {
+        let tape = requests(&requests_of(&workload.tape()?));
+        Ok(apart(&curve[0], &misses(&tape, &sizes, &[Policy::Lru])[0]).0)
+    };
+    let (mut best, mut least) = (workload.clone(), distance(&workload)?);
+    for rivals in [by_law, by_order] {
+        if least <= CLOSE {
+            break;
+        }
+        for rival in rivals(&workload, collected) {
+            let of_rival = distance(&rival)?;
+            if of_rival < least {
+                (best, least) = (rival, of_rival);
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// The keys in parts that differ in size or expiry time, each with the distribution that is closest to its requests;
+/// `None`: all keys are alike.
+fn by_parts(
+    whole: &FittedWorkload,
+    collected: &Collected,
+    most: usize,
+) -> Result<Option<FittedWorkload>, String> {
+    let keys = parts_of(collected, most);
+    let (all_reads, all_writes) = collected.reads_and_writes();
+    let mut parts = Vec::new();
+    for hashes in &keys {
+        let part = collected.of_keys(hashes);
+        let (reads, writes) = part.reads_and_writes();
+        let reads_share = reads as f64 / all_reads.max(1) as f64;
+        let writes_share =
+            if all_writes == 0 { reads_share } else { writes as f64 / all_writes as f64 };
+        let is_write = |name: &str| name == "set" || name == "add";
+        let weight = |(name, weight): &(String, f64)| {
+            let share = if is_write(name) { writes_share } else { reads_share };
+            (name.clone(), weight * share)
+        };
+        let mix = whole.mix.iter().map(weight).filter(|(_, weight)| *weight > 0.0).collect();
+        let operations = reads + writes;
+        let rate = whole.rate.map(|rate| rate * operations as f64 / whole.operations as f64);
+        let Some((drawn, _)) = drawn(&part).filter(|_| operations > 0) else { return Ok(None) };
+        let own = FittedWorkload { mix, drawn, rate, operations, ..whole.clone() };
+        parts.push((closest(own, &part)?.drawn, reads_share, writes_share));
+    }
+    Ok((parts.len() > 1).then(|| FittedWorkload { drawn: DrawnKeys::of(&parts), ..whole.clone() }))
 }
 
 fn requests(collected: &Collected) -> Vec<Request> {
@@ -145,7 +205,9 @@ fn by_order(workload: &FittedWorkload, collected: &Collected) -> Vec<FittedWorkl
 
 impl FittedWorkload {
     fn with_keys_seen(&self, collected: &Collected, distribution: String) -> FittedWorkload {
-        FittedWorkload { keys: collected.keys.len() as u32, distribution, ..self.clone() }
+        let keys = collected.keys.len() as u32;
+        let drawn = DrawnKeys { keys, distribution, ..self.drawn.clone() };
+        FittedWorkload { drawn, ..self.clone() }
     }
 }
 
@@ -192,7 +254,7 @@ fn missing(
     let mut told = Vec::new();
     let all = collected.requests.len() as f64;
     let has_order =
-        ["sequential", "recency"].iter().any(|law| workload.distribution.starts_with(law));
+        ["sequential", "recency"].iter().any(|law| workload.drawn.distribution.contains(law));
     if order > TOLD && !has_order {
         told.push(format!(
             "locality: the order of the trace's reads moves the hit ratio by {:.1} points on average; here each key is \
@@ -203,7 +265,7 @@ fn missing(
     let hot = by_request_apart(collected, played);
     if let Some((name, far)) = hot.into_iter().find(|(_, far)| *far > LIMIT_OF_SAMPLES) {
         told.push(format!(
-            "which keys are the hottest: {name} are {far:.2} apart by request; here they are independent of popularity"
+            "which keys are the hottest: {name} are {far:.2} apart by request; here they depend on popularity no more than their part of the keys does"
         ));
     }
     let (late, played_late) = (collected.late_keys(), played.late_keys());

@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 
-use cachemark_miss_ratio::Operation;
 use cachemark_tape::Recency;
 use foldhash::fast::FixedState;
 
-use crate::collected::{Collected, Kept};
+use crate::collected::Collected;
 use crate::value_table::value_table;
 
 /// Points of an estimate that make its table.
@@ -28,12 +27,10 @@ pub fn recency(collected: &Collected) -> Option<String> {
     let mut order = Recency::new(collected.keys.len() as u32);
     let mut numbers: HashMap<u64, u32, FixedState> = HashMap::default();
     let (mut reads, mut writes) = (Uses::default(), Uses::default());
-    for Kept { request, .. } in collected.played() {
+    for kept in collected.played() {
         let next = numbers.len() as u32;
-        let key = *numbers.entry(request.hash).or_insert(next);
-        let stores =
-            matches!(request.operation, Operation::Set | Operation::Update | Operation::Add);
-        let uses = if stores { &mut writes } else { &mut reads };
+        let key = *numbers.entry(kept.request.hash).or_insert(next);
+        let uses = if kept.stores() { &mut writes } else { &mut reads };
         match order.touch(key) {
             Some(distance) => uses.known.push(distance),
             None => uses.first.push(next),

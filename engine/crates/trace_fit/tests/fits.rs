@@ -142,6 +142,57 @@ fn sessions() -> Maker {
     maker
 }
 
+/// Small popular values, and scans of large ones.
+fn scans_of_other_sizes() -> Maker {
+    let (mut maker, mut held) = (Maker::new(), HashMap::new());
+    let (law, mut scanned) = (Zipf::new(8000.0, 1.0).unwrap(), 0);
+    for place in 0..REQUESTS as u64 {
+        if place % 2000 < 600 {
+            scanned += 1;
+            let key = 100_000 + scanned % 5000;
+            maker.read_aside(&mut held, key, 4000 + size_of(key) % 700, 0);
+        } else {
+            let key = law.sample(&mut maker.random) as u64;
+            maker.read_aside(&mut held, key, size_of(key) / 4, 0);
+        }
+    }
+    maker
+}
+
+/// Popular pages beside large sessions that come, are written for a while, and never come again.
+fn pages_and_sessions() -> Maker {
+    let (mut maker, mut held) = (Maker::new(), HashMap::new());
+    let (law, life) = (Zipf::new(8000.0, 0.9).unwrap(), Exp::new(1.0 / 80.0).unwrap());
+    for place in 0..REQUESTS as u64 {
+        if maker.random.random_ratio(1, 3) {
+            let age = life.sample(&mut maker.random) as u64;
+            let key = 200_000 + (place / 30).saturating_sub(age);
+            let operation = if maker.random.random_ratio(7, 10) { "get" } else { "set" };
+            maker.add(operation, key, 3 * size_of(key) + 1000, 0, true);
+        } else {
+            let key = law.sample(&mut maker.random) as u64;
+            maker.read_aside(&mut held, key, 100 + size_of(key) % 50, 0);
+        }
+    }
+    maker
+}
+
+/// Popular keys that expire soon, and unpopular larger ones that stay.
+fn churn_by_expiry() -> Maker {
+    let (mut maker, mut held) = (Maker::new(), HashMap::new());
+    let law = Zipf::new(3000.0, 1.1).unwrap();
+    while maker.collected.requests.len() < REQUESTS {
+        if maker.random.random_ratio(3, 5) {
+            let key = law.sample(&mut maker.random) as u64;
+            maker.read_aside(&mut held, key, 200, 2);
+        } else {
+            let key = 300_000 + maker.random.random_range(0..6000);
+            maker.read_aside(&mut held, key, 1200 + size_of(key) % 300, 0);
+        }
+    }
+    maker
+}
+
 fn distance(fit: &Fit, of: &str) -> f64 {
     let found = fit.distances.iter().find(|distance| distance.of.starts_with(of)).unwrap();
     found.value.unwrap_or_else(|| panic!("{found:?}"))
@@ -159,7 +210,7 @@ fn a_fit_has_the_hit_ratios_of_its_trace() {
     ] {
         let fit = maker.fit();
         println!("{name}: {fit:#?}");
-        assert!(fit.workload.distribution.starts_with(law), "{name}: {fit:#?}");
+        assert!(fit.workload.drawn.distribution.starts_with(law), "{name}: {fit:#?}");
         for policy in ["hit ratio, memcached", "hit ratio, LRU"] {
             let far = distance(&fit, policy);
             assert!(far <= 0.02, "{name}, {policy}: {far} {fit:#?}");
@@ -170,12 +221,30 @@ fn a_fit_has_the_hit_ratios_of_its_trace() {
 }
 
 #[test]
+fn sizes_that_depend_on_popularity_make_parts() {
+    for (name, maker) in [
+        ("scans", scans_of_other_sizes()),
+        ("sessions", pages_and_sessions()),
+        ("churn", churn_by_expiry()),
+    ] {
+        let fit = maker.fit();
+        let drawn = &fit.workload.drawn;
+        println!("{name}: {:#?}", fit.distances);
+        assert!(drawn.distribution.contains(';'), "{name}: {fit:#?}");
+        for policy in ["hit ratio, memcached", "hit ratio, LRU"] {
+            let far = distance(&fit, policy);
+            assert!(far <= 0.02, "{name}, {policy}: {far} {fit:#?}");
+        }
+    }
+}
+
+#[test]
 fn sizes_lengths_and_expiry_times_are_those_of_the_trace() {
     let fit = aside().fit();
     for of in ["value sizes", "key lengths", "expiry times"] {
         assert!(distance(&fit, of) < 0.05, "{of}: {fit:#?}");
     }
-    assert!(fit.workload.exptime_s.starts_with("0=0.6"), "{fit:#?}");
+    assert!(fit.workload.drawn.exptime_s.starts_with("0=0.6"), "{fit:#?}");
     // The hottest keys expire or not by chance.
     let told: Vec<&str> = fit.missing.iter().filter_map(|told| told.split(":").next()).collect();
     assert_eq!(told, ["which keys are the hottest"], "{fit:#?}");
@@ -194,7 +263,7 @@ fn what_the_workload_lacks_is_told() {
     }
     let fit = maker.fit();
     assert!(fit.missing.iter().any(|told| told.starts_with("incr: 200 ")), "{fit:#?}");
-    assert!(fit.workload.distribution.starts_with("recency:"), "{fit:#?}");
+    assert!(fit.workload.drawn.distribution.starts_with("recency:"), "{fit:#?}");
     assert!(distance(&fit, "hit ratio, LRU") <= 0.02, "{fit:#?}");
 }
 

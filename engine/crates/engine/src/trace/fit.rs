@@ -60,8 +60,8 @@ fn told(arguments: &Arguments, figures: Fitted) -> Told<Fitted> {
             "{}: like {}, with {} over {} keys",
             arguments.out.display(),
             arguments.trace.display(),
-            workload.distribution,
-            workload.keys
+            workload.drawn.distribution,
+            workload.drawn.keys
         ),
         facts: vec![
             ("requests of the trace", figures.fit.requests.to_string()),

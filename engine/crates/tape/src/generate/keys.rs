@@ -2,7 +2,7 @@
 
 use crate::format::MAX_KEY_BYTES;
 use crate::random::{mix, scramble};
-use crate::workload::{IntegerDistribution, KeyShape, WorkloadError, invalid};
+use crate::workload::{IntegerDistribution, KeyShape, WorkloadError, invalid, part_of};
 
 enum PatternPart {
     Text(String),
@@ -17,7 +17,7 @@ pub struct KeyWriter {
 }
 
 enum KeyFormat {
-    Length { distribution: IntegerDistribution, digits: usize },
+    Length { distribution: IntegerDistribution, first_keys: Vec<u32>, digits: usize },
     Pattern(Vec<PatternPart>),
     Names(Vec<String>),
 }
@@ -25,7 +25,12 @@ enum KeyFormat {
 impl KeyWriter {
     /// A writer for `count` unique keys. If they would be too short to be unique, the error names the
     /// minimum length.
-    pub fn new(shape: &KeyShape, count: u32, seed: u64) -> Result<KeyWriter, WorkloadError> {
+    pub fn new(
+        shape: &KeyShape,
+        count: u32,
+        first_keys: &[u32],
+        seed: u64,
+    ) -> Result<KeyWriter, WorkloadError> {
         let shape = match shape {
             KeyShape::Length(distribution) => {
                 let digits = (count - 1).to_string().len();
@@ -37,7 +42,8 @@ impl KeyWriter {
                         span.low
                     ));
                 }
-                KeyFormat::Length { distribution: distribution.clone(), digits }
+                let (distribution, first_keys) = (distribution.clone(), first_keys.to_vec());
+                KeyFormat::Length { distribution, first_keys, digits }
             }
             KeyShape::Pattern(text) => KeyFormat::Pattern(parse_pattern(text, count)?),
             KeyShape::Names(names) => KeyFormat::Names(check_names(names)?),
@@ -48,9 +54,9 @@ impl KeyWriter {
     /// Append key `index` to `out`.
     pub fn write(&self, index: u32, out: &mut Vec<u8>) {
         match &self.shape {
-            KeyFormat::Length { distribution, digits } => {
-                let drawn =
-                    distribution.draw(mix(self.seed ^ u64::from(index)), MAX_KEY_BYTES as u32);
+            KeyFormat::Length { distribution, first_keys, digits } => {
+                let of_part = distribution.of_part(part_of(index, first_keys));
+                let drawn = of_part.draw(mix(self.seed ^ u64::from(index)), MAX_KEY_BYTES as u32);
                 // Draws that are too short for a unique key are lengthened.
                 let length = (drawn as usize).clamp(*digits, MAX_KEY_BYTES);
                 // The fixed number of digits at the end keeps keys of different lengths apart.

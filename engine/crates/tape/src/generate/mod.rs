@@ -13,7 +13,9 @@ use sections::{MAX_TAPE_BYTES, TapeSections, write_pool};
 
 use crate::format::{COUNTER_START, Header, MAX_KEY_BYTES};
 use crate::random::mix;
-use crate::workload::{KeyShape, MAX_SIZE, Schedule, Think, Workload, WorkloadError, invalid};
+use crate::workload::{
+    KeyShape, MAX_SIZE, Schedule, Think, Workload, WorkloadError, invalid, part_of,
+};
 
 /// Make the tape of a workload and a schedule.
 pub fn generate(
@@ -24,8 +26,10 @@ pub fn generate(
     workload.check()?;
     schedule.check()?;
     check_bytes(workload, schedule)?;
-    let lengths: Vec<u32> = (0..workload.keys).map(|k| length_of(k, workload, seed)).collect();
-    let (key_offsets, key_bytes) = write_keys(workload, seed)?;
+    let first_keys = workload.first_keys();
+    let length = |key| length_of(key, workload, &first_keys, seed);
+    let lengths: Vec<u32> = (0..workload.keys).map(length).collect();
+    let (key_offsets, key_bytes) = write_keys(workload, &first_keys, seed)?;
     let (mut times, period_ns, op_count) = schedule.times(seed);
     let group = workload.order.group();
     let op_count = round_to_groups(op_count, group, times.is_some())?;
@@ -92,15 +96,20 @@ fn round_to_groups(op_count: u64, group: u64, scheduled: bool) -> Result<u64, Wo
 }
 
 /// The value size of a key: a function of key and seed.
-fn length_of(key: u32, workload: &Workload, seed: u64) -> u32 {
+fn length_of(key: u32, workload: &Workload, first_keys: &[u32], seed: u64) -> u32 {
     if key >= workload.keys - workload.counters {
         return COUNTER_START.len() as u32;
     }
-    workload.size.draw(mix(mix(seed).wrapping_add(u64::from(key))), MAX_SIZE)
+    let size = workload.size.of_part(part_of(key, first_keys));
+    size.draw(mix(mix(seed).wrapping_add(u64::from(key))), MAX_SIZE)
 }
 
-fn write_keys(workload: &Workload, seed: u64) -> Result<(Vec<u32>, Vec<u8>), WorkloadError> {
-    let writer = KeyWriter::new(&workload.shape, workload.keys, seed)?;
+fn write_keys(
+    workload: &Workload,
+    first_keys: &[u32],
+    seed: u64,
+) -> Result<(Vec<u32>, Vec<u8>), WorkloadError> {
+    let writer = KeyWriter::new(&workload.shape, workload.keys, first_keys, seed)?;
     let mut offsets = vec![0];
     let mut bytes = Vec::new();
     for index in 0..workload.keys {

@@ -11,7 +11,7 @@ use rand_distr::weighted::WeightedAliasIndex;
 use crate::format::{Op, Verb};
 use crate::random::{RandomStream, mix, random_stream};
 use crate::workload::{
-    KeySampler, MAX_EXPTIME_S, MixEntry, Order, Workload, WorkloadError, invalid,
+    KeySampler, MAX_EXPTIME_S, MixEntry, Order, Workload, WorkloadError, invalid, part_of,
 };
 
 /// The amount of an `incr` or `decr`.
@@ -28,6 +28,7 @@ pub fn write_ops(
         workload,
         lengths,
         sampler: OperationSampler::new(workload, seed)?,
+        first_keys: workload.first_keys(),
         seed,
         writes: workload.varying_lengths().map_or_else(Vec::new, |_| vec![0; lengths.len()]),
         ops: Vec::with_capacity(op_count as usize),
@@ -52,6 +53,7 @@ struct OperationWriter<'a> {
     workload: &'a Workload,
     lengths: &'a [u32],
     sampler: OperationSampler,
+    first_keys: Vec<u32>,
     seed: u64,
     /// If lengths vary: how often each key has been written.
     writes: Vec<u64>,
@@ -109,7 +111,7 @@ impl OperationWriter<'_> {
             op.length = if verb.writes() { self.length_of_write(op.key) } else { 0 };
         }
         let first = if verb.has_run() { self.runs[op.key as usize] } else { op.key };
-        op.exptime_s = exptime_of(first, self.workload, self.seed);
+        op.exptime_s = exptime_of(first, self.workload, &self.first_keys, self.seed);
         self.ops.push(op);
     }
 
@@ -229,7 +231,8 @@ impl OperationSampler {
 }
 
 /// The expiry time of a key: a function of key and seed, independent of its size and name.
-pub fn exptime_of(key: u32, workload: &Workload, seed: u64) -> u32 {
+pub fn exptime_of(key: u32, workload: &Workload, first_keys: &[u32], seed: u64) -> u32 {
     const SALT: u64 = 0x7474_6c73;
-    workload.exptime_s.draw(mix(mix(seed ^ SALT).wrapping_add(u64::from(key))), MAX_EXPTIME_S)
+    let exptime_s = workload.exptime_s.of_part(part_of(key, first_keys));
+    exptime_s.draw(mix(mix(seed ^ SALT).wrapping_add(u64::from(key))), MAX_EXPTIME_S)
 }

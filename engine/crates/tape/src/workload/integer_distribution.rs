@@ -41,12 +41,14 @@ pub enum IntegerDistribution {
     Lognormal { median: f64, sigma: f64 },
     /// One of several distributions, by weight.
     Weighted(Vec<(IntegerDistribution, f64)>),
+    /// One for each part of the keys.
+    Parts(Vec<IntegerDistribution>),
 }
 
 /// The syntax, for error messages.
 const SYNTAX: &str = "write 100, 100..1000, gpareto:LOCATION:SCALE:SHAPE, pareto:LEAST:ALPHA, \
                      gev:LOCATION:SCALE:SHAPE, lognormal:MEDIAN:SIGMA, or several with weights: \
-                     100=9,1k..4k=1";
+                     100=9,1k..4k=1; with parts of keys one for each part: 100..200;4k";
 
 impl FromStr for IntegerDistribution {
     type Err = WorkloadError;
@@ -73,6 +75,10 @@ impl IntegerDistribution {
         text: &str,
         unit: fn(&str) -> Option<u32>,
     ) -> Result<IntegerDistribution, WorkloadError> {
+        if text.contains(';') {
+            let parts = text.split(';').map(|part| IntegerDistribution::parse(part.trim(), unit));
+            return Ok(IntegerDistribution::Parts(parts.collect::<Result<_, _>>()?));
+        }
         if !text.contains('=') {
             return IntegerDistribution::parse_one(text, unit);
         }
@@ -132,7 +138,25 @@ impl IntegerDistribution {
                 scale > 0.0 && scale.is_finite() && shape.is_finite()
             }
             IntegerDistribution::Lognormal { median, sigma } => median > 0.0 && sigma >= 0.0,
-            IntegerDistribution::Range(_) | IntegerDistribution::Weighted(_) => true,
+            IntegerDistribution::Range(_)
+            | IntegerDistribution::Weighted(_)
+            | IntegerDistribution::Parts(_) => true,
+        }
+    }
+
+    /// The distribution in a part of the keys.
+    pub fn of_part(&self, part: usize) -> &IntegerDistribution {
+        match self {
+            IntegerDistribution::Parts(parts) => parts[part].of_part(0),
+            whole => whole,
+        }
+    }
+
+    /// How many parts of keys it tells apart; `None`: it is the same for all.
+    pub fn parts(&self) -> Option<usize> {
+        match self {
+            IntegerDistribution::Parts(parts) => Some(parts.len()),
+            _ => None,
         }
     }
 
@@ -145,6 +169,9 @@ impl IntegerDistribution {
                 .map(|(distribution, _)| distribution.max_value(cut))
                 .max()
                 .unwrap_or(0),
+            IntegerDistribution::Parts(parts) => {
+                parts.iter().map(|part| part.max_value(cut)).max().unwrap_or(0)
+            }
             _ => cut,
         }
     }
@@ -158,6 +185,9 @@ impl IntegerDistribution {
                 .map(|(distribution, _)| distribution.min_value())
                 .min()
                 .unwrap_or(0),
+            IntegerDistribution::Parts(parts) => {
+                parts.iter().map(IntegerDistribution::min_value).min().unwrap_or(0)
+            }
             IntegerDistribution::Gpareto { location, .. } => location.max(0.0).round() as u32,
             IntegerDistribution::Gev { .. } | IntegerDistribution::Lognormal { .. } => 0,
         }
@@ -181,6 +211,7 @@ impl IntegerDistribution {
                     chosen.or(distributions.last()).expect("a weighted distribution has entries");
                 distribution.draw(mix(hash), cut)
             }
+            IntegerDistribution::Parts(_) => self.of_part(0).draw(hash, cut),
             IntegerDistribution::Lognormal { median, sigma } => {
                 rounded(median * (sigma * normal(hash)).exp(), cut)
             }

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal, Zipf};
 
 use super::error::{WorkloadError, invalid};
+use super::key_part::KeyPart;
 use super::recency::{Distances, Recency};
 use crate::random::{RandomStream, random_stream};
 
@@ -36,18 +37,25 @@ pub enum KeyDistribution {
         reads: Distances,
         writes: Distances,
     },
+    /// Parts of the keys, each with its own distribution, in the order of the keys.
+    Parts(Vec<KeyPart>),
 }
 
 /// A wider distribution is nearly uniform, and almost every draw would be rejected.
 const MAX_DEVIATION: f64 = 100.0;
 
 const SYNTAX: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
-                     hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION or recency:NEW:DISTANCES";
+                     hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION, recency:NEW:DISTANCES, or parts \
+                     KEYS:OPERATIONS:DISTRIBUTION;…";
 
 impl FromStr for KeyDistribution {
     type Err = WorkloadError;
 
     fn from_str(text: &str) -> Result<Self, WorkloadError> {
+        if text.contains(';') {
+            let parts = text.split(';').map(str::parse);
+            return Ok(KeyDistribution::Parts(parts.collect::<Result<_, _>>()?));
+        }
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         if name == "recency" {
             let (reads, writes) = rest.split_once('/').unwrap_or((rest, rest));
@@ -84,6 +92,20 @@ impl FromStr for KeyDistribution {
             )),
             _ => invalid(format!("unknown key distribution {text:?}: use {SYNTAX}")),
         }
+    }
+}
+
+impl KeyDistribution {
+    /// The first key of each part, of `count` keys.
+    pub(crate) fn first_keys(&self, count: u32) -> Vec<u32> {
+        let KeyDistribution::Parts(parts) = self else { return vec![0] };
+        let all: f64 = parts.iter().map(|part| part.keys).sum();
+        let before = parts.iter().scan(0.0, |sum, part| {
+            let before = *sum;
+            *sum += part.keys;
+            Some(before)
+        });
+        before.map(|keys| (f64::from(count) * keys / all).round() as u32).collect()
     }
 }
 
@@ -127,6 +149,16 @@ pub enum KeySampler {
         order: Recency,
         count: u32,
     },
+    Parts(Vec<PartSampler>),
+}
+
+/// Draws keys of a part.
+pub struct PartSampler {
+    first: u32,
+    /// The shares of this part and of those before.
+    reads: f64,
+    writes: f64,
+    sampler: KeySampler,
 }
 
 impl KeySampler {
@@ -170,6 +202,10 @@ impl KeySampler {
                 }
                 KeySampler::Recency { reads, writes, order, count }
             }
+            KeyDistribution::Parts(ref parts) => {
+                let first_keys = distribution.first_keys(count);
+                KeySampler::Parts(part_samplers(parts, &first_keys, count, stored, seed)?)
+            }
         })
     }
 
@@ -210,6 +246,13 @@ impl KeySampler {
             KeySampler::Recency { reads, writes: stores, order, count } => {
                 (if writes { stores } else { reads }).key(order, *count, rng)
             }
+            KeySampler::Parts(parts) => {
+                let share = |part: &PartSampler| if writes { part.writes } else { part.reads };
+                let drawn = rng.random::<f64>() * parts.last().map_or(0.0, share);
+                let chosen = parts.iter().position(|part| drawn < share(part)).unwrap_or(0);
+                let PartSampler { first, sampler, .. } = &mut parts[chosen];
+                *first + sampler.key(writes, rng)
+            }
         }
     }
 
@@ -229,6 +272,36 @@ impl KeySampler {
             _ => rank,
         }
     }
+}
+
+/// The samplers of parts that begin at these keys.
+fn part_samplers(
+    parts: &[KeyPart],
+    first_keys: &[u32],
+    count: u32,
+    stored: u32,
+    seed: u64,
+) -> Result<Vec<PartSampler>, WorkloadError> {
+    let (mut reads, mut writes) = (0.0, 0.0);
+    let mut samplers = Vec::with_capacity(parts.len());
+    for (number, (part, first)) in parts.iter().zip(first_keys).enumerate() {
+        let end = first_keys.get(number + 1).copied().unwrap_or(count);
+        if end == *first {
+            return invalid(format!(
+                "--distribution: part {} has none of {count} keys",
+                number + 1
+            ));
+        }
+        reads += part.reads;
+        writes += part.writes;
+        let stored = stored.saturating_sub(*first).min(end - first);
+        let sampler = KeySampler::new(&part.distribution, end - first, stored, seed)?;
+        samplers.push(PartSampler { first: *first, reads, writes, sampler });
+    }
+    if reads <= 0.0 || writes <= 0.0 {
+        return invalid("--distribution: no part has operations");
+    }
+    Ok(samplers)
 }
 
 fn shuffled_keys(count: u32, seed: u64) -> Vec<u32> {

@@ -3,6 +3,7 @@
 mod error;
 mod integer_distribution;
 mod key_distribution;
+mod key_part;
 mod operation_order;
 mod recency;
 mod schedule;
@@ -13,6 +14,8 @@ pub use integer_distribution::{IntegerDistribution, IntegerRange, bytes, seconds
 pub(crate) use integer_distribution::{MAX_EXPTIME_S, MAX_SIZE};
 pub use key_distribution::KeyDistribution;
 pub(crate) use key_distribution::KeySampler;
+pub use key_part::KeyPart;
+pub(crate) use key_part::part_of;
 pub use operation_order::{MixEntry, Order, SequenceStep, parse_mix, parse_sequence};
 pub use recency::{Distances, Recency};
 pub use schedule::{Arrivals, Schedule, Think};
@@ -103,6 +106,7 @@ impl Workload {
         self.check_counters()?;
         self.check_hit_ratio()?;
         self.check_lengths()?;
+        self.check_parts()?;
         self.check_steps()?;
         if let KeyShape::Length(IntegerDistribution::Range(span)) = &self.shape
             && (span.low == 0 || span.high as usize > MAX_KEY_BYTES)
@@ -162,6 +166,35 @@ impl Workload {
         }
     }
 
+    /// The first key of each part of the keys.
+    pub(crate) fn first_keys(&self) -> Vec<u32> {
+        self.distribution.first_keys(self.keys - self.counters)
+    }
+
+    fn check_parts(&self) -> Result<(), WorkloadError> {
+        let parts = match &self.distribution {
+            KeyDistribution::Parts(parts) => parts.len(),
+            _ => 1,
+        };
+        let length = match &self.shape {
+            KeyShape::Length(length) => length.parts(),
+            _ => None,
+        };
+        for (option, found) in [
+            ("--size", self.size.parts()),
+            ("--exptime", self.exptime_s.parts()),
+            ("--key-length", length),
+        ] {
+            if let Some(found) = found.filter(|found| *found != parts) {
+                return invalid(format!(
+                    "{option} is for {found} parts of keys, but --distribution has {parts}: write one for each part, or \
+                     one for all"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_lengths(&self) -> Result<(), WorkloadError> {
         if !self.vary_lengths {
             return Ok(());
@@ -189,11 +222,13 @@ impl Workload {
         }
         let brings_keys = matches!(
             self.distribution,
-            KeyDistribution::Latest(_) | KeyDistribution::Recency { .. }
+            KeyDistribution::Latest(_)
+                | KeyDistribution::Recency { .. }
+                | KeyDistribution::Parts(_)
         );
         if self.counters > 0 || brings_keys {
             return invalid(
-                "--hit-ratio cannot be combined with --counters or the distributions latest and recency",
+                "--hit-ratio cannot be combined with --counters, or the distributions latest and recency, or parts",
             );
         }
         let changes = |verb| matches!(verb, Verb::Delete | Verb::Fetch | Verb::Flush);

@@ -260,3 +260,49 @@ fn invalid_distributions_are_rejected() {
         assert!(text.parse::<KeyDistribution>().is_err(), "{text}");
     }
 }
+
+#[test]
+fn parts_of_keys_have_their_shares_and_sizes() {
+    let distribution = "1:0.7/0.1:zipf:1;3:0.3/0.9:sequential";
+    let mut workload = workload(1000, distribution, "get=9,set=1");
+    workload.size = "10..20;500".parse().expect("sizes");
+    workload.exptime_s = "0;60".parse().expect("times");
+    workload.shape = KeyShape::Length("8;12".parse().expect("lengths"));
+    let tape = open(&workload, DRAWS);
+    let (mut reads, mut writes, mut second) = ([0.0_f64; 2], [0.0_f64; 2], Vec::new());
+    for place in 0..DRAWS {
+        let op = tape.op(place);
+        let part = usize::from(op.key >= 250);
+        let of = if op.verb == Verb::Get { &mut reads } else { &mut writes };
+        of[part] += 1.0;
+        assert_eq!(op.exptime_s, [0, 60][part]);
+        if part == 1 {
+            second.push(op.key);
+        }
+    }
+    assert!((reads[0] / (reads[0] + reads[1]) - 0.7).abs() < 0.005, "{reads:?}");
+    assert!((writes[0] / (writes[0] + writes[1]) - 0.1).abs() < 0.01, "{writes:?}");
+    assert_eq!(second[..1000], (0..1000).map(|at| 250 + at % 750).collect::<Vec<u32>>());
+    for key in 0..1000 {
+        let (size, length) = (tape.value_length(key), tape.key_length(key));
+        let is_first = (10..=20).contains(&size) && length == 8;
+        assert!(if key < 250 { is_first } else { (size, length) == (500, 12) }, "{key}");
+    }
+}
+
+#[test]
+fn laws_for_other_numbers_of_parts_are_refused() {
+    let refused = |size: &str, distribution: &str| {
+        let mut workload = workload(1000, distribution, "get");
+        workload.size = size.parse().expect("sizes");
+        workload.check().expect_err("a mismatch").to_string()
+    };
+    assert!(refused("1;2", "uniform").contains("--size is for 2 parts of keys"));
+    let parts = "1:1:uniform;1:1:uniform";
+    assert!(refused("1;2;3", parts).contains("--distribution has 2"));
+    for text in
+        ["1:1:uniform;", "1:uniform;1:1:uniform", "-1:1:uniform;1:1:uniform", "1:1:1:1;2:2:2"]
+    {
+        assert!(text.parse::<KeyDistribution>().is_err(), "{text}");
+    }
+}
