@@ -72,7 +72,7 @@ def test_the_screen_names_the_deciding_limit(inside: Inside, trace: Path) -> Non
     shown = inside("capacity", str(trace), "--servers", "fleet.toml")
     assert shown.returncode == 0, shown.stderr
     assert "servers of small (4 MiB) for 300 requests/s; the rate decides" in shown.stdout
-    for part in ("The minute after a server is lost", "What is assumed", "20 draws of other keys"):
+    for part in ("The minute after a server is lost", "Assumptions", "20 draws of other keys"):
         assert part in shown.stdout
     # A server more costs less than a large one, which two are needed of.
     assert "2 × large" in shown.stdout

@@ -1,4 +1,4 @@
-//! Texts that somebody else wrote, such as keys of a tape or names in a trace, made harmless for a terminal.
+//! Makes texts from outside, such as keys of a tape or names in a trace, harmless for a terminal.
 
 use std::fmt::Write;
 

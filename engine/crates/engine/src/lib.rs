@@ -54,7 +54,7 @@ enum Verb {
     Memcached(memcached::Arguments),
     /// Write a workload as a tape, or show one
     Tape(tape::Arguments),
-    /// Convert traces, and tell what is in them
+    /// Convert traces, and print statistics of them
     Trace(trace::Arguments),
     /// Record the traffic of a running memcached, by its `watch`, as a trace
     Record(record::Arguments),

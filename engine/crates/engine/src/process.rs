@@ -1,4 +1,4 @@
-//! What all verbs share of their process: the exit code of an error, JSON lines on stdout, and the
+//! The common part of all verbs' processes: the exit code of an error, JSON lines on stdout, and the
 //! signals that end it.
 
 use std::fmt::Display;

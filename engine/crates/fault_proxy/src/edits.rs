@@ -5,7 +5,7 @@ use crate::frames::replies::ReplyFrame;
 
 /// A line of no protocol. In the binary protocol too, its first byte is wrong.
 pub const GARBAGE_LINE: &[u8] = b"GARBAGE 8c1f 7e02 this is no reply\r\n";
-/// memcached's reply to a connection above its limit, whatever the protocol.
+/// memcached's reply to a connection above its limit, in any protocol.
 pub const TOO_MANY_CONNECTIONS: &[u8] = b"ERROR Too many open connections\r\n";
 const OUT_OF_MEMORY_LINE: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
 const OUT_OF_MEMORY_STATUS: u8 = 0x82;
@@ -14,7 +14,7 @@ const OUT_OF_MEMORY_TEXT: &[u8] = b"Out of memory";
 /// A longer reply is not sent twice.
 const REPEATED_BYTES_MAX: usize = 4 << 20;
 
-/// Chooses a share of what comes: of ten with a share of 0.1, the tenth.
+/// Chooses a share of the items that come: with a share of 0.1, each tenth.
 #[derive(Debug, Default)]
 pub struct Chooser {
     come: u64,

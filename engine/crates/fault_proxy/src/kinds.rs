@@ -68,7 +68,7 @@ const fn whole(name: &'static str, most: u64, default: u64, meaning: &'static st
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "blackhole",
-        meaning: "nothing passes either way, connections stay open; what was held back passes when the fault ends",
+        meaning: "nothing passes either way, connections stay open; held bytes pass when the fault ends",
         parameters: &[AFTER_BYTES],
         make: |given| Fault::Blackhole { after_bytes: given.whole("after_bytes") },
     },
@@ -228,7 +228,7 @@ impl Arguments {
     }
 }
 
-/// Make a fault of a JSON object. An error says what is wrong, and what there is.
+/// Make a fault of a JSON object. An error names the mistake, and the known names.
 pub fn fault(object: &Map<String, Value>) -> Result<Fault, String> {
     let name = object.get("kind").and_then(Value::as_str).ok_or("the fault has no kind")?;
     let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {

@@ -83,7 +83,7 @@ impl Log {
         self.file.as_mut().map(BufWriter::flush);
     }
 
-    /// Write the last line, whatever the room.
+    /// Write the last line, even beyond the limit.
     pub fn end(&mut self) {
         let dropped_events = self.dropped_events;
         self.write(Event::End { dropped_events });

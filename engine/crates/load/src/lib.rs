@@ -1,6 +1,6 @@
 //! The native client: it plays a tape against memcached servers and records how long operations took.
 //!
-//! The modules, from low to high: `options` (what the user asked for), `io_traits` (the clock and the
+//! The modules, from low to high: `options` (the user's request), `io_traits` (the clock and the
 //! connections that the event loop needs), `routing` (which server holds a key), `operation` (one
 //! operation in flight), `record` (counts and histograms), `connection` (operations to bytes, bytes to
 //! completions), `player` (which operation is sent when), `event_loop` (drives a player on a clock and

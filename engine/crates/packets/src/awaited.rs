@@ -5,7 +5,7 @@ use crate::book::Place;
 /// The memory of an allocation besides its content.
 const BOX_BYTES: usize = 16;
 
-/// A request, and what its reply tells about which operation.
+/// A request, and the operations that its reply answers.
 #[derive(Debug)]
 pub(crate) enum Awaited {
     /// A get of the text protocol: its keys, and how many of them are behind us.

@@ -2,7 +2,7 @@
 
 use cachemark_protocol::words::Words;
 
-/// The word, the length of a value behind the line, and what the marks tell.
+/// The word, the length of a value behind the line, and the meaning of the marks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MetaReply<'a> {
     pub word: &'a [u8],

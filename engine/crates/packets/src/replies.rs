@@ -23,7 +23,7 @@ const END_BYTES: u64 = 5;
 const MOST_AWAITED: usize = 1 << 16;
 const OUT_OF_STEP: &str = "times that replies could not be matched";
 
-/// That a reply does not fit to what is awaited.
+/// A reply that does not fit the awaited request.
 struct OutOfStep;
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ pub struct Counters {
     pub get_hits: u64,
     pub get_misses: u64,
     pub get_expired: u64,
-    /// Items that a flush had removed when somebody asked for them.
+    /// Requests for items that a flush had removed.
     pub get_flushed: u64,
     pub sets: u64,
     pub touch_hits: u64,

@@ -96,7 +96,7 @@ pub struct ClassUsage {
     pub items: u64,
     /// The sizes of its items.
     pub bytes: u64,
-    /// Somebody stored an item of this class, or tried to.
+    /// A command has stored an item of this class, or tried to.
     pub was_used: bool,
     /// The counters of its items; misses belong to no class.
     pub counters: Counters,

@@ -14,7 +14,7 @@ use crate::file::{Keys, Origin, Record, Summary, TraceWriter};
 use crate::lines;
 use crate::options::ImportOptions;
 
-/// The format of what is written.
+/// The format of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     #[default]
@@ -259,7 +259,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// How many records were written, and how many bytes.
+    /// The number of records and of bytes that were written.
     fn finish(self, summary: Summary) -> io::Result<(u64, u64)> {
         match self {
             Writer::Cachemark(writer) => writer.finish(summary),

@@ -57,7 +57,7 @@ impl<'a> Events<'a> {
         LineEvents::new(from, options).map(Box::new).map(Events::Lines)
     }
 
-    /// Count what is wrong, instead of ending there.
+    /// Count errors, instead of ending at the first.
     pub(crate) fn tolerant(mut self) -> Events<'a> {
         if let Events::Lines(lines) = &mut self {
             lines.tolerant = true;

@@ -22,7 +22,7 @@ pub struct ImportedTrace {
     pub lines: u64,
     /// Operations that are not in the recording, by the reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Lines about something else than an operation of a client, by what they are.
+    /// Lines without a client's operation, by type.
     pub other_lines: BTreeMap<String, u64>,
     /// The columns of the header that were not used.
     pub unused_columns: Vec<String>,

@@ -131,7 +131,7 @@ const UTF_16: &str = "it is UTF-16: write it as UTF-8 by iconv -f UTF-16 -t UTF-
 /// A tar archive has this at byte 257.
 const TAR: &[u8] = b"ustar";
 
-/// What a file is whose first line is no text, with the remedy.
+/// The type of a file whose first line is no text, with the remedy.
 fn no_text(bytes: &[u8]) -> String {
     let known = NO_TEXTS.iter().find(|(begin, _)| bytes.starts_with(begin));
     if let Some((_, text)) = known {

@@ -70,7 +70,7 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 }
 
-/// Refuses content that is far larger than what it is packed in, or that takes too long.
+/// Refuses content that is far larger than its archive, or that takes too long.
 struct Limited {
     from: Box<dyn Read>,
     packed_bytes: Rc<Cell<u64>>,

@@ -28,7 +28,7 @@ pub(crate) struct WatchLog {
     events: usize,
 }
 
-/// Where an event is: its time, memcached's number of its line, and how many events came before.
+/// The place of an event: its time, memcached's number of its line, and the number of earlier events.
 pub(crate) type Place = (Option<u64>, u64, usize);
 
 /// The meaning of a line.

@@ -1,6 +1,6 @@
 //! The table of pauses: each store is timed while the table grows and while items are evicted, and again with a
 //! table that is large enough from the beginning. Pauses that both have come from the machine: new memory
-//! pages, other programs. The CPU time is that of the thread, which other programs do not affect.
+//! pages, other programs. The CPU time is the thread's own, which other programs do not affect.
 
 use std::ops::Range;
 use std::time::Instant;

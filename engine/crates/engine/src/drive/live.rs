@@ -11,7 +11,7 @@ use crate::drive::files::Log;
 use crate::drive::json_lines::Line;
 use crate::drive::second::{Recorded, Second};
 
-/// The phase that is played, and what is printed of it.
+/// The current phase, and its output.
 pub struct Live<'a> {
     pub name: &'a str,
     /// A prefill that fails as often as it stores is stopped.

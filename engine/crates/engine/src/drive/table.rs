@@ -85,15 +85,13 @@ fn notes(result: &RunResult, settings: &Settings<'_>, warmup_ops: u64) -> String
     }
     if metrics.renewed > 0 {
         let per_s = metrics.renewed as f64 * 1e9 / result.elapsed_ns.max(1) as f64;
-        text += &format!(
-            "{} connections were closed as asked and opened again, {per_s:.0}/s\n",
-            metrics.renewed
-        );
+        text +=
+            &format!("{} connections were renewed as requested, {per_s:.0}/s\n", metrics.renewed);
     }
     let (played, tape_ops) = (warmup_ops + attempts(metrics), settings.tape_ops);
     if played > tape_ops {
         text += &format!(
-            "warm-up and window played {played} operations of a tape of {tape_ops}: what it stored, it found again\n"
+            "warm-up and window played {played} operations of a tape of {tape_ops}: later passes found the keys of earlier ones\n"
         );
     }
     let done = metrics.ok();

@@ -20,7 +20,7 @@ pub fn attempts(metrics: &Metrics) -> u64 {
     metrics.kinds().map(|(_, kind)| kind.attempts).sum()
 }
 
-/// Operations that did what was asked: without those that stored nothing.
+/// Successful operations, except the ones that stored nothing.
 pub fn succeeded(kind: &KindMetrics) -> u64 {
     kind.ok - kind.not_stored
 }

@@ -74,7 +74,7 @@ fn verify_mode(text: &str, to: &mut Configuration) -> Result<(), String> {
     Ok(())
 }
 
-/// TLS 1.2 is the oldest version that this server speaks, whatever older one is allowed.
+/// TLS 1.2 is the oldest version that this server speaks, even if an option allows older ones.
 fn tls_version(text: &str, to: &mut Configuration) -> Result<(), String> {
     to.tls_only_1_3 = match text.parse::<i32>() {
         Ok(version @ 0..=3) => version == 3,

@@ -1,4 +1,4 @@
-//! Numbers as C reads them: the digits at the beginning count, whatever follows.
+//! Numbers as C reads them: only the digits at the beginning count.
 
 /// atoi(3), without its overflow.
 pub fn integer(text: &str) -> i64 {

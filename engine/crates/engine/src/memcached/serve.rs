@@ -15,7 +15,7 @@ use crate::memcached::{endpoints, memory_file, port_file, system};
 use crate::process::{StopSignals, print_error};
 use crate::serve::embedded::{VERSION, read_accounts, reread_accounts, return_large_blocks};
 
-/// Serve until told to stop.
+/// Serve until a signal to stop.
 pub fn serve(configuration: &Configuration) -> Result<(), Ending> {
     // Here relative paths still mean what the user meant.
     let accounts = accounts(configuration)?;
@@ -47,7 +47,7 @@ pub fn serve(configuration: &Configuration) -> Result<(), Ending> {
         memory_file::close(path, configuration).map_err(|error| failed(FAILURE, error))?;
     }
     if let (true, Some(path)) = (configuration.daemon, &configuration.pid_file) {
-        // Somebody may have removed it already.
+        // Another program may have removed it already.
         let _ = std::fs::remove_file(path);
     }
     Ok(())

@@ -40,7 +40,7 @@ fn zipf(text: &str) -> Result<KeyDistribution, WorkloadError> {
 pub(super) enum GetsName {
     /// As it was logged
     AsLogged,
-    /// It stores what it did not find
+    /// It stores the value that it did not find
     CacheAside,
 }
 
@@ -144,8 +144,8 @@ pub struct WorkloadArguments {
     /// Expiry of stored items: seconds, 10m, 1h..1d or a distribution as for --size; 0 means never
     #[arg(long, value_parser = exptime)]
     pub(super) exptime: Option<IntegerDistribution>,
-    /// Operations on the tape of a closed loop, or of a trace [default: 20k to 100k, more where hits depend on what was
-    /// played before, less if each has many keys; or the whole trace]
+    /// Operations on the tape of a closed loop, or of a trace [default: 20k to 100k, more if hits depend on earlier
+    /// operations, less if each has many keys; or the whole trace]
     #[arg(long, visible_alias = "records", value_parser = units::whole)]
     pub(super) ops: Option<u64>,
     /// When operations are due: closed, uniform, poisson, gpareto:SHAPE, bursts:FACTOR:SHARE:LENGTH; with a

@@ -1,4 +1,4 @@
-//! The options of `record`, and what every kind of recording does with them.
+//! The options of `record`, and their common use by every kind of recording.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -70,7 +70,7 @@ pub struct Arguments {
     /// Stop when stdin ends, so that the server does not outlive its caller
     #[arg(long)]
     pub stop_with_stdin: bool,
-    /// File to write at the end: what each connection received and was sent (JSON lines; --io blocking)
+    /// File to write at the end, with the turns of each connection (JSON lines; --io blocking)
     #[arg(long, conflicts_with = "script")]
     pub traffic_log: Option<PathBuf>,
     /// Answer reads as this script (TOML) says, on one thread; `stats reset` restarts the script

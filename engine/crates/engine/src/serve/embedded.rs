@@ -18,7 +18,7 @@ use crate::whole_file::{self, write_error};
 /// because clients check that number.
 pub const VERSION: &str = concat!("1.6.45-cachemark-", env!("CARGO_PKG_VERSION"));
 
-/// Serve until told to stop.
+/// Serve until a signal to stop.
 pub fn serve(arguments: &Arguments) -> Result<(), String> {
     return_large_blocks();
     let settings = arguments.settings();
@@ -64,12 +64,10 @@ pub fn serve(arguments: &Arguments) -> Result<(), String> {
 /// How long connections that were shut down may take to end.
 const CONNECTION_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Refuse before the first connection what would be missing at the end.
+/// Refuse, before the first connection, options whose output would be missing at the end.
 fn check_traffic_log(path: &Path, io: IoMode) -> Result<(), String> {
     if io != IoMode::Blocking {
-        return Err(
-            "--traffic-log: only blocking connections are observed; add --io blocking".to_owned()
-        );
+        return Err("--traffic-log needs blocking connections; add --io blocking".to_owned());
     }
     whole_file::check(path).map_err(|error| write_error("--traffic-log", path, &error))
 }

@@ -13,7 +13,7 @@ use crate::whole_file;
 /// The answer to `version`. libmemcached refuses a version that begins with 0 or has letters.
 const VERSION: &str = "1.6.99";
 
-/// Serve until told to stop, then write the log.
+/// Serve until a signal to stop, then write the log.
 pub fn serve(arguments: &Arguments, path: &Path) -> Result<(), String> {
     let place = || format!("--script {}", path.display());
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", place()))?;

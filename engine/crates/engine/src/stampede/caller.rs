@@ -34,7 +34,7 @@ impl Plan {
         self.making.as_secs() + 2
     }
 
-    /// So long before its expiry the item is refilled: half of the time.
+    /// The item is refilled this time before its expiry: half of the time to live.
     fn recache_s(&self) -> u64 {
         self.ttl_s.div_ceil(2) + 1
     }

@@ -139,7 +139,7 @@ fn play(arguments: &Arguments, place: &Address, approach: Approach) -> Result<Pl
             let (episodes, together) = (Arc::clone(&episodes), Arc::clone(&together));
             thread::spawn(move || {
                 together.wait();
-                // Whoever fails ends the others.
+                // A caller that fails ends the others.
                 caller.play(&episodes).inspect_err(|_| episodes.stop())
             })
         })

@@ -1,4 +1,4 @@
-//! An approach to an expiry, and what callers that took it did.
+//! An approach to an expiry, and the results of its callers.
 
 use serde::Serialize;
 

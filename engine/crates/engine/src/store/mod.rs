@@ -29,11 +29,11 @@ enum Action {
         /// Give the hash table 2 to this power slots, and do not let it grow
         #[arg(long)]
         hash_power: Option<u32>,
-        /// The permissions of its file; whoever uses the store must be allowed to read and write it
+        /// The permissions of its file; every user of the store must be allowed to read and write it
         #[arg(long, default_value = "0600", value_parser = mode)]
         mode: u32,
     },
-    /// Print what a store contains
+    /// Print the contents of a store
     Stat {
         #[command(flatten)]
         opened: Opened,

@@ -34,7 +34,7 @@ pub struct Arguments {
     trace: PathBuf,
     #[command(flatten)]
     reading: Reading,
-    /// The file with the kinds of servers, and what clients do
+    /// The file with the kinds of servers, and the behaviours of clients
     #[arg(long)]
     servers: PathBuf,
     /// The rates that a run measured, as JSON: for the kinds without a rate

@@ -213,7 +213,7 @@ fn lost(loss: &Loss, of: &PlannedFleet) -> Section {
     }
     Section {
         title: "The minute after a server is lost",
-        columns: vec!["what clients do", "hits", "reads that miss", "hottest"],
+        columns: vec!["behaviour of clients", "hits", "reads that miss", "hottest"],
         rows: rows.collect(),
         notes,
         prose: false,
@@ -323,7 +323,7 @@ fn assumptions(of: &PlannedFleet) -> Section {
         ),
     ];
     Section {
-        title: "What is assumed",
+        title: "Assumptions",
         columns: vec!["of", "assumption"],
         rows: rows.into_iter().map(|(of, text)| vec![of.to_owned(), text]).collect(),
         notes: Vec::new(),

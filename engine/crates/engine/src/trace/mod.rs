@@ -1,4 +1,4 @@
-//! The verb `trace`: convert traces, and tell what is in them.
+//! The verb `trace`: convert traces, and print statistics of them.
 
 mod convert;
 mod fit;
@@ -31,10 +31,10 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Write a trace of any format in cachemark's own, or as CSV if the name of OUT ends in .csv; print what was
-    /// written, in JSON
+    /// Write a trace of any format in cachemark's own, or as CSV if the name of OUT ends in .csv; print its summary,
+    /// in JSON
     Convert(convert::Arguments),
-    /// Print what the traffic of a trace is, in JSON: mix, sizes, keys, popularity, bursts
+    /// Print statistics of a trace's traffic, in JSON: mix, sizes, keys, popularity, bursts
     Show(show::Arguments),
     /// Write an experiment whose tape behaves like a trace, and print how far the two are apart, in JSON
     Fit(fit::Arguments),
@@ -42,7 +42,7 @@ enum Action {
     Predict(predict::Arguments),
     /// Count the servers that a trace needs, play it through them with one lost, and print it in JSON
     Fleet(fleet::Arguments),
-    /// Play a trace against a server with fills after misses, and print what its reads found, in JSON
+    /// Play a trace against a server with fills after misses, and print its hits and misses, in JSON
     Play(play::Arguments),
 }
 

@@ -1,6 +1,6 @@
-//! `trace play`: plays a trace against a server with the rule for fills, and counts what its reads found.
+//! `trace play`: plays a trace against a server with the rule for fills, and counts hits and misses.
 //!
-//! This is what a prediction is checked with. It is no load generator: nothing is timed.
+//! Predictions are checked with it. It is no load generator: it times nothing.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -102,7 +102,7 @@ fn whole_pages(bytes: f64) -> u64 {
     (bytes / PAGE_BYTES as f64).round() as u64 * PAGE_BYTES
 }
 
-/// A trace, and what was predicted from it.
+/// A trace, and the prediction from it.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename = "trace")]
 struct Predicted {

@@ -1,4 +1,4 @@
-//! `trace show`: what the traffic of a trace is.
+//! `trace show`: statistics of a trace's traffic.
 
 use std::path::PathBuf;
 

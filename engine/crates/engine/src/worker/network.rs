@@ -9,7 +9,7 @@ use crate::options::connection_options::{OptionError, of_options};
 use crate::options::extent::check_extent;
 use crate::worker::messages::{Prepare, Ready};
 
-/// The answer to `hello`: what this client can do.
+/// The answer to `hello`: the client's capabilities.
 pub fn hello() -> Ready {
     let kinds = Verb::ALL.into_iter().flat_map(|verb| {
         let quiet = verb.may_be_noreply().then(|| verb.kind(true));

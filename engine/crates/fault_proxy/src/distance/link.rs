@@ -108,7 +108,7 @@ impl Direction<'_> {
         }
     }
 
-    /// Take what has come: it is due one way later. Returns whether something had.
+    /// Take the bytes that have come: they are due one way later. Returns whether there were any.
     fn read(&mut self, (one_way_ns, earliest_ns): (u64, u64), scratch: &mut [u8]) -> bool {
         if !self.way.has_room() {
             self.held.add_full();

@@ -113,7 +113,7 @@ impl Client {
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
         if matches!(limits, PhaseLimits::Prefill) && std::mem::replace(&mut self.prefilled, true) {
-            self.tape.accept_any_generation(); // the one before failed, and what it sent may still come
+            self.tape.accept_any_generation(); // the earlier prefill failed, and its writes may still arrive
         }
         let mut window = window_of_phase(limits, self.options.timeout, self.options.threads);
         if control.shared.intervals.is_some() {

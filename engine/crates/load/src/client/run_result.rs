@@ -14,7 +14,7 @@ pub struct RunResult {
     pub send_elapsed_ns: u64,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
-    /// Slices: what was played and not counted.
+    /// Slices: operations that were played and not counted.
     pub lead_in: Option<Metrics>,
     /// Only if the length of the window was known and no intervals were taken.
     pub sections: Option<Sections>,

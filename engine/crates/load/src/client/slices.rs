@@ -52,7 +52,7 @@ pub(crate) struct SliceTotals {
     pub cpu_system_ns: u64,
 }
 
-/// The turn of all threads, and what has come of it so far.
+/// The turn of all threads, and its results so far.
 #[derive(Default)]
 struct Turn {
     number: u64,

@@ -245,7 +245,7 @@ impl<'tape, W: Wire> Connection<'tape, W> {
         (begin, ended, read)
     }
 
-    /// Whether no reply can be so long: a value of the tape fits into its pool.
+    /// Whether `bytes` are more than any reply can have: a value of the tape fits into its pool.
     fn is_too_long(&self, bytes: usize, view: TapeView<'_>) -> bool {
         bytes > self.reply_bytes_max && !view.pool_covers(bytes.saturating_sub(READ_BYTES) as u64)
     }

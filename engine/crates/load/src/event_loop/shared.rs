@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::record::Intervals;
 
-/// The stop flag, the progress that an observer sees, and what is recorded.
+/// The stop flag, the progress for an observer, and the records.
 #[derive(Default)]
 pub struct SharedState {
     pub stop: AtomicBool,

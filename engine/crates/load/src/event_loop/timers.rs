@@ -10,9 +10,9 @@ use crate::io_traits::{Clock, Network};
 
 /// The interval of progress reports.
 const PROGRESS_EVERY_NS: u64 = 50_000_000;
-/// If all connections are down for this many timeouts, what can be given up is given up: the rest of a closed
-/// loop, or the operations of an open loop whose schedule is over. Until then an open loop goes on, because its
-/// operations are due whether there is a server or not, and the server may come back.
+/// After this many timeouts with all connections down, give up the rest of a closed loop, or the operations of an
+/// open loop whose schedule is over. Until then an open loop goes on, because its operations are due even without
+/// a server, and the server may come back.
 const MAX_DOWN_TIMEOUTS: u64 = 3;
 /// A connect is given up after this many timeouts. It may take several steps: a name, a handshake, a login.
 const MAX_CONNECT_TIMEOUTS: u64 = 4;

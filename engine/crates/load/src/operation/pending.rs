@@ -21,7 +21,7 @@ pub struct Pending {
     pub(crate) cut_off: bool,
     /// The second command of a cas or fetch is in flight.
     pub(crate) in_second_command: bool,
-    /// This part repeats on another server what the first part does, so its counts are not added.
+    /// This part repeats the first part on another server, so its counts are not added.
     pub(crate) is_replica: bool,
     pub(crate) failure: Option<Failure>,
     /// Keys of the run that have been answered (mset), or that replies have passed (mget).

@@ -25,7 +25,7 @@ pub struct TlsFiles {
     pub client: Option<(PathBuf, PathBuf)>,
 }
 
-/// How a client encrypts: what it trusts, whom it expects, who it is.
+/// A client's TLS: the certificates that it trusts, the server's name, the client's own certificate.
 #[derive(Clone)]
 pub struct TlsTrust {
     pub(crate) config: Arc<ClientConfig>,

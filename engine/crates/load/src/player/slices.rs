@@ -7,7 +7,7 @@ use crate::connection::Wire;
 use crate::record::{Metrics, Window};
 
 impl<W: Wire> Player<'_, W> {
-    /// Allocate what slices need.
+    /// Allocate the memory for slices.
     pub fn prepare_slices(&mut self) {
         self.recorder.lead_in = Some(Box::new(Metrics::new(self.tape, self.window.start_ns)));
         self.slice = Some(Box::new(SliceState {

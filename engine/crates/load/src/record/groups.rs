@@ -4,7 +4,7 @@ use cachemark_injected_bugs::{Bug, injected};
 use cachemark_tape::Tape;
 
 /// The number of operations in a group of a tape; `None` if groups are not timed. In an open loop, and with
-/// think times, a group's time would be that of the schedule.
+/// think times, the schedule would set a group's time.
 pub(crate) fn timed_length(tape: &Tape) -> Option<u64> {
     (!tape.is_timed() && tape.group() > 1).then(|| tape.group())
 }

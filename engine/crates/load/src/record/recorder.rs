@@ -13,7 +13,7 @@ use crate::routing::TapeView;
 /// The metrics of a player, and its operations that were sent in parts.
 pub struct Recorder {
     pub metrics: Metrics,
-    /// Slices: what is not counted.
+    /// Slices: the operations that are not counted.
     pub lead_in: Option<Box<Metrics>>,
     /// Operations whose intended start is earlier belong to the lead-in. In a closed loop it is 0: 0 counts
     /// them all, and `u64::MAX` none. Without slices it is 0.

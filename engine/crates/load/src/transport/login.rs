@@ -9,7 +9,7 @@ use cachemark_protocol::text::reply::{Reply, parse};
 
 use crate::options::{Credentials, WireName};
 
-/// The answer is a line, or a short packet: what is longer is neither.
+/// The answer is a line or a short packet: longer bytes are neither.
 const ANSWER_BYTES_MAX: usize = 4096;
 
 /// Send user and password, and wait for the answer. The stream blocks, up to a timeout.

@@ -117,7 +117,7 @@ impl Read for Stream {
 }
 
 impl Write for Stream {
-    /// Write what fits. `WouldBlock` if nothing does.
+    /// Write as many bytes as fit. `WouldBlock` if none do.
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL)?)

@@ -12,8 +12,8 @@ pub struct RequestContext<'a> {
     /// The client's socket; `None` for datagrams.
     pub socket: Option<i32>,
     pub now_s: u32,
-    /// The kinds of events that somebody watches, as of the last read. Commands look here, and not at what all
-    /// threads share.
+    /// The kinds of events that clients watch, as of the last read. Commands look here, and not at the state that
+    /// all threads share.
     pub watched: u32,
     pub out: &'a mut Vec<u8>,
     /// The length of the output that memcached would have sent already.
@@ -42,7 +42,7 @@ pub fn append_or_send<const END: usize>(
 }
 
 impl RequestContext<'_> {
-    /// Whether somebody wants one of these kinds of events.
+    /// Whether a client watches one of these kinds of events.
     #[inline]
     pub fn wants(&self, kinds: u32) -> bool {
         self.watched & kinds != 0

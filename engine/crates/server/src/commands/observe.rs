@@ -1,5 +1,5 @@
-//! Reports what commands do with items to the log that clients watch, and to `stats detail`. Commands call this
-//! only while somebody wants it.
+//! Reports the effects of commands on items to the log that clients watch, and to `stats detail`. Commands call
+//! this only while a client watches or `stats detail` is on.
 
 use cachemark_storage::expires_s;
 
@@ -17,7 +17,7 @@ pub enum Access {
     Other,
 }
 
-/// Whether somebody wants to know of lookups, or of their counts.
+/// Whether a client watches lookups, or `stats detail` counts them.
 #[inline]
 pub fn lookups_are_observed(context: &RequestContext<'_>) -> bool {
     context.wants(kinds::FETCHERS | kinds::DETAIL)

@@ -16,7 +16,7 @@ pub struct ReadBuffers {
     shared: Vec<u8>,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
-    /// Where replies go, of connections that have none to send now.
+    /// Buffers for replies, of connections that have none to send now.
     replies: Vec<Vec<u8>>,
 }
 
@@ -96,8 +96,8 @@ impl InputBuffer {
         self.end >= self.request_end
     }
 
-    /// Keep what is behind `consumed` of the bytes that were read into the shared buffer. `whole` is the length of
-    /// the request there, or 0.
+    /// Keep the bytes in the shared buffer from `consumed` to `read`. `whole` is the length of the request there,
+    /// or 0.
     pub fn keep(&mut self, consumed: usize, read: usize, whole: usize, buffers: &mut ReadBuffers) {
         let rest = consumed..read;
         if rest.is_empty() {
@@ -121,7 +121,7 @@ impl InputBuffer {
         self.end += bytes;
     }
 
-    /// Note that the present request has this length, with what is to be appended; 0 if that is not known.
+    /// Note the length of the present request, with the bytes still to append; 0 if it is unknown.
     pub fn expect(&mut self, whole: usize) {
         self.request_end = self.begin + whole;
     }

@@ -9,9 +9,9 @@ use rustls::{ServerConnection, StreamOwned};
 
 use crate::state::tls::Tls;
 
-/// How many bytes are read at once to be decrypted.
+/// The number of bytes that are read at once to be decrypted.
 const ENCRYPTED_BYTES: usize = 64 * 1024;
-/// How many of them may be more than there is room for when they are decrypted: a record, so that none comes in pieces.
+/// The number of them beyond the room for decrypted bytes: a record, so that no record comes in pieces.
 const MORE_BYTES: usize = 16 * 1024;
 
 thread_local! {

@@ -100,7 +100,7 @@ enum Pushed {
 
 #[derive(Debug, Default)]
 pub struct EventLog {
-    /// The kinds that somebody watches.
+    /// The kinds of events that clients watch.
     wanted: AtomicU32,
     queues: Mutex<Vec<Arc<Queue>>>,
     next_id: AtomicU64,
@@ -112,13 +112,13 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// The kinds that somebody wants.
+    /// The kinds of events that clients watch.
     #[inline]
     pub fn wanted(&self) -> u32 {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody wants one of these kinds.
+    /// Whether a client watches one of these kinds.
     #[inline]
     pub fn wants(&self, kinds: u32) -> bool {
         self.wanted() & kinds != 0
@@ -196,8 +196,8 @@ impl EventLog {
         }
     }
 
-    /// The queues that somebody reads. A connection may fail before it is handed over to those that watch; then
-    /// only this list has its queue.
+    /// The queues with a reader. A connection may fail before it is handed over to the watchers; then only this
+    /// list has its queue.
     fn lock_living(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
         let mut queues = self.lock();
         let before = queues.len();

@@ -177,7 +177,7 @@ impl State {
         true
     }
 
-    /// Remember where it is, so that its methods can start threads.
+    /// Remember its own `Arc`, so that its methods can start threads.
     pub(crate) fn is_shared(self: &Arc<State>) {
         // A state belongs to one server.
         let _ = self.itself.set(Arc::downgrade(self));
@@ -227,8 +227,8 @@ impl State {
         self.traffic.as_ref()
     }
 
-    /// Whether a client may list items. By datagrams none may: whoever forges the address of another machine would
-    /// send the whole list to it, with a request of a few bytes.
+    /// Whether a client may list items. Not by datagrams: with a request of a few bytes and a forged address, an
+    /// attacker could send the whole list to another machine.
     pub fn may_dump(&self, socket: Option<i32>) -> bool {
         self.settings.commands.dump && socket.is_some()
     }

@@ -77,7 +77,7 @@ pub struct Settings {
     pub commands: Commands,
     /// After this number of requests of one connection, others come first. `None`: as soon as the replies are long.
     pub requests_per_event: Option<u32>,
-    /// A connection that sends nothing for so long is closed; 0 is never.
+    /// Close a connection that sends nothing for this time; 0: never.
     pub idle_timeout_s: u32,
     /// A socket of IPv6 takes no IPv4, and a name is bound to all its addresses.
     pub families_apart: bool,

@@ -188,7 +188,7 @@ fn told(path: &Path, error: &dyn Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Where no authority is known, no authority has signed a certificate. OpenSSL, and so memcached, does the same.
+/// Accepts no certificate, since no authority is known. OpenSSL, and so memcached, does the same.
 #[derive(Debug)]
 struct NoAuthority {
     provider: Arc<CryptoProvider>,

@@ -62,7 +62,7 @@ impl TrafficLog {
     }
 }
 
-/// Told of what a connection receives and is sent.
+/// Counts the bytes that a connection receives and that the server sends to it.
 pub trait Observer {
     fn received(&mut self, bytes: usize);
     fn answered(&mut self, bytes: usize);

@@ -51,7 +51,7 @@ impl Housekeeping {
     }
 }
 
-/// Wait for a second, or until the order to stop, of which there is only one.
+/// Wait for a second, or until the only order, to stop. Returns whether that order came.
 fn is_woken(wake: &OwnedFd) -> bool {
     let mut sources = [PollFd::new(wake, PollFlags::IN)];
     match poll(&mut sources, Some(&INTERVAL)) {

@@ -192,7 +192,7 @@ fn bind_each<S: From<Socket>>(address: &str, kind: Type, backlog: i32) -> io::Re
 
 fn remedy(endpoint: &Endpoint, kind: io::ErrorKind) -> &'static str {
     match (kind, endpoint) {
-        (io::ErrorKind::AddrInUse, _) => "stop what listens there, or choose another",
+        (io::ErrorKind::AddrInUse, _) => "stop the program that listens there, or choose another",
         (io::ErrorKind::PermissionDenied, Endpoint::Unix(_)) => "choose a folder of your own",
         (io::ErrorKind::PermissionDenied, _) => "choose a port above 1023",
         (io::ErrorKind::AddrNotAvailable, _) => "choose an address that this machine has",

@@ -97,7 +97,7 @@ impl Watchers {
         }
     }
 
-    /// Wait until there is something to do, and remove those who have left. False if waiting is impossible.
+    /// Wait until there is something to do, and remove watchers that have left. False if waiting is impossible.
     fn wait(&self, watchers: &mut Vec<Watcher>) -> bool {
         let Ok(wake) = self.state.log.wake() else { return false };
         let mut sockets: Vec<PollFd<'_>> = watchers.iter().map(Watcher::awaited).collect();

@@ -93,7 +93,10 @@ fn a_unix_sockets_file_is_reused_only_without_a_listener() {
     drop(UnixListener::bind(&path).expect("a socket"));
     let server = start(&here, &state()).expect("a server");
     let error = refused(&here);
-    assert!(error.contains("in use") && error.contains("stop what listens there"), "{error}");
+    assert!(
+        error.contains("in use") && error.contains("stop the program that listens there"),
+        "{error}"
+    );
     drop(server);
     assert!(!path.exists());
     let error = refused(&[here[0].clone(), Endpoint::Udp("nowhere".to_owned())]);

@@ -34,7 +34,7 @@ impl Writer<'_> {
         self.region.was_flushed.store(!self.region.shared, Ordering::Relaxed);
     }
 
-    /// Count the item of this key if a flush removed it, the first time that somebody asks for it.
+    /// Count the item of this key at the first request for it, if a flush removed it.
     pub fn take_flushed(&mut self, hash: u64, key: &[u8]) {
         if !self.region.may_have_flushed(hash) {
             return;

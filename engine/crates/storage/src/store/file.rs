@@ -22,7 +22,7 @@ use crate::table::hash;
 const MAGIC: u64 = u64::from_be_bytes(*b"cmstore\x02");
 const HASH_PROBE: &[u8] = b"cachemark";
 
-/// Whose store is opened: the file could be anybody's where everybody may make files, as in /dev/shm.
+/// The required owner of a store: in a folder such as /dev/shm, every user can create files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Owner {
     /// The user of this process.
@@ -120,7 +120,7 @@ impl Store {
     }
 }
 
-/// Write what others need to know of a store that is complete.
+/// Write the header of a complete store, for other processes.
 pub fn write_head(store: &Store) {
     let (head, geometry) = (store.regions[0].store(), store.geometry);
     head.hash.store(hash::of(HASH_PROBE), LOCKED);

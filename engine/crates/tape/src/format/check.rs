@@ -9,7 +9,7 @@ use super::layout::{
 use super::operation::{Op, Verb};
 use super::reader::Tape;
 
-/// Why a file is not a tape: the check that failed, and where.
+/// Why a file is not a tape: the failed check and its place.
 #[derive(Debug)]
 pub enum TapeError {
     Io(std::io::Error),

@@ -32,7 +32,7 @@ impl Tape {
                 _ => {}
             }
         }
-        // Replace and cas change only what is there, perhaps to a longer value.
+        // Replace and cas change only existing items, perhaps to a longer value.
         for j in 0..self.op_count() {
             let op = self.op(j);
             if matches!(op.verb, Verb::Replace | Verb::Cas)

@@ -10,7 +10,7 @@ pub const FLAG_UNVERIFIED: u64 = 1;
 pub const GENERATION_SHIFT: u8 = 1;
 /// Of each key, at each length.
 pub const GENERATIONS: u8 = 4;
-/// The header's flags from this bit on: for how many lanes the generations are; 0 if there are none.
+/// The header's flags from this bit on: the number of lanes that the generations are for; 0 if there are none.
 pub const GENERATION_LANES_SHIFT: u32 = 32;
 pub const MAX_KEY_BYTES: usize = 250;
 /// The initial value of a counter.
@@ -43,7 +43,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// For how many lanes the records' generations are; 0 if they have none.
+    /// The number of lanes that the generations are for; 0 if there are none.
     #[inline]
     pub fn generation_lanes(&self) -> u64 {
         self.flags >> GENERATION_LANES_SHIFT

@@ -142,7 +142,7 @@ impl Verb {
         matches!(self, Delete | Touch | Incr | Decr | Append | Prepend | Flush)
     }
 
-    /// Whether it writes or reads a value of which its record tells the generation.
+    /// Whether it writes or reads a value whose generation is in the record.
     pub fn has_generation(self) -> bool {
         matches!(self, Verb::Set | Verb::Get | Verb::Gets | Verb::Gat | Verb::Mget)
     }

@@ -128,7 +128,7 @@ impl Tape {
         self.section(self.header.pool_at + offset, u64::from(length))
     }
 
-    /// For how many lanes the records' generations are; 0 if they have none.
+    /// The number of lanes that the generations are for; 0 if there are none.
     #[inline]
     pub fn generation_lanes(&self) -> u64 {
         self.header.generation_lanes()

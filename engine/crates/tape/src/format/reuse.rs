@@ -1,4 +1,4 @@
-//! Whether hits depend on what a tape has played before.
+//! Whether hits depend on earlier operations of a tape.
 
 use super::operation::Verb;
 use super::reader::Tape;
@@ -35,9 +35,9 @@ impl Dependence {
 pub struct Reuse {
     /// The keys that operations use.
     pub used_keys: u64,
-    /// Whether a read stores what it does not find.
+    /// Whether a read stores a value that it does not find.
     pub fills: bool,
-    /// If the server keeps what is stored.
+    /// If the server keeps all items.
     pub kept: Dependence,
     /// If the server may evict items, or they expire.
     pub lost: Dependence,
@@ -52,7 +52,7 @@ struct KeyUse {
 }
 
 impl Tape {
-    /// How operations use the same keys, and what that means for hits.
+    /// How operations use the same keys, and the consequence for hits.
     ///
     /// The share of operations on a key that no other one uses estimates the part of further operations that would
     /// be on new keys (Good and Turing).

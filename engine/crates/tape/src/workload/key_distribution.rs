@@ -32,7 +32,7 @@ pub enum KeyDistribution {
     Latest(f64),
     /// Normal around the middle key, cut at the ends. The deviation is a share of the number of keys.
     Gaussian(f64),
-    /// By how many other keys were used since the last use of a key. Unused keys follow in their order.
+    /// By the number of other keys used since the last use of a key. Unused keys follow in their order.
     Recency {
         reads: Distances,
         writes: Distances,

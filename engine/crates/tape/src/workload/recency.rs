@@ -39,7 +39,7 @@ impl Recency {
         }
     }
 
-    /// How many keys were used.
+    /// The number of used keys.
     pub fn keys(&self) -> u32 {
         self.keys
     }

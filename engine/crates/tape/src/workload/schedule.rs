@@ -34,7 +34,7 @@ pub enum Arrivals {
     Bursts { factor: f64, share: f64, burst_ns: f64 },
 }
 
-/// How long a caller of a closed loop waits between a reply and its next operation.
+/// The time that a caller of a closed loop waits between a reply and its next operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Think {
     #[default]
@@ -251,7 +251,7 @@ struct GapSampler {
     arrivals: Arrivals,
     rate: f64,
     mean_ns: f64,
-    /// For bursts: whether one is active, and how long the state lasts.
+    /// For bursts: whether one is active, and the time until the next state.
     bursting: bool,
     left_ns: f64,
 }

@@ -22,7 +22,7 @@ pub(crate) const MOST_CONTENT_BYTES: u32 = MOST_RECORDS * (256 + 64);
 pub(crate) const MOST_OPERATIONS: usize = 256;
 pub(crate) const MOST_NAME_BYTES: usize = 64;
 
-/// Bits of a record's first byte: what follows, and two facts.
+/// Bits of a record's first byte: the fields that follow, and two facts.
 pub(crate) const HAS_STEP: u8 = 1;
 pub(crate) const HAS_LENGTH: u8 = 1 << 1;
 pub(crate) const HAS_TTL: u8 = 1 << 2;
@@ -31,7 +31,7 @@ pub(crate) const HAS_COUNT: u8 = 1 << 3;
 pub(crate) const IS_JOINED: u8 = 1 << 4;
 pub(crate) const HAS_OUTCOME: u8 = 1 << 5;
 pub(crate) const SUCCEEDED: u8 = 1 << 6;
-/// Another operation or client than that of the record before.
+/// The operation or the client differs from the record before.
 pub(crate) const HAS_OTHER_SOURCE: u8 = 1 << 7;
 
 /// Whether a file shows the keys of the application.
@@ -45,7 +45,7 @@ pub enum Keys {
     Anonymous,
 }
 
-/// Where the records come from: known before the first of them.
+/// The origin of the records, known before the first one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The format or the server that was read.
@@ -79,10 +79,10 @@ pub struct Summary {
     /// Lines about something else than an operation of a client.
     #[serde(default)]
     pub other_lines: BTreeMap<String, u64>,
-    /// How much the server's own counters grew while it was recorded.
+    /// The growth of the server's own counters during the recording.
     #[serde(default)]
     pub server: BTreeMap<String, u64>,
-    /// How often the connection to the server was lost and made again: what came between is missing.
+    /// The number of times that the connection to the server was lost and reopened: events in between are missing.
     #[serde(default)]
     pub reconnects: u64,
 }

@@ -105,9 +105,9 @@ impl<const SPACE: bool> Wire for TextWith<SPACE> {
     }
 }
 
-/// The fast path: a complete hit with the right value for a get of one key, which is most of what is
-/// measured. The key is known, so it is compared and not parsed. Returns the length of the reply, and
-/// what to count. `None` for everything else, which is left to the full parser.
+/// The fast path: a complete hit with the right value for a get of one key, the most frequent reply. The
+/// key is known, so it is compared and not parsed. Returns the length of the reply, and its counts.
+/// `None` for everything else, which the full parser reads.
 #[inline(always)]
 fn parse_hit(
     bytes: &[u8],

@@ -248,7 +248,7 @@ impl BinaryCommand<'_, '_> {
     }
 }
 
-/// Report what became of a storage command to those who watch.
+/// Report the result of a storage command to watching clients.
 #[cold]
 fn report_stored(
     key: &[u8],

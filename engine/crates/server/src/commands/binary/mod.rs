@@ -136,7 +136,7 @@ fn refuse_too_large(
     refuse_and_swallow(header, Status::TooLarge, connection, context)
 }
 
-/// Report the lookup of a command to those who watch.
+/// Report the lookup of a command to watching clients.
 #[cold]
 fn report_lookup(verb: Verb, command: &BinaryCommand<'_, '_>) {
     let (key, context) = (command.body.key, &*command.context);

@@ -67,7 +67,7 @@ pub fn store<'a>(
     Some(Consumed::bytes(line + data.len()))
 }
 
-/// Begin an upload if the value is long and the item is made of what the command itself says.
+/// Begin an upload if the value is long and the item depends on the command alone.
 fn begin_upload(
     request: &MetaRequest<'_>,
     options: &MetaOptions<'_>,

@@ -14,7 +14,7 @@ use crate::state::size_classes;
 pub struct ReadEffect {
     /// The item was missing, and this command created it.
     pub created: bool,
-    /// This client has to store the item again, whatever its expiry.
+    /// This client must store the item again, even before its expiry.
     pub won: bool,
 }
 

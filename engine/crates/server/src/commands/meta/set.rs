@@ -141,7 +141,7 @@ impl MetaCommand<'_, '_> {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Report what became of the command to those who watch.
+    /// Report the result of the command to watching clients.
     #[cold]
     fn report(&self, code: &[u8], item: &Stored) {
         let compares = self.options.expected_cas.is_some();

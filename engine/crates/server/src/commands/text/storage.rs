@@ -62,7 +62,7 @@ pub fn finish(store: &Store<'_>, value: &[u8], end: &[u8], context: &mut Request
     reply(context.out, store.noreply, text);
 }
 
-/// Report what became of the command to those who watch.
+/// Report the result of the command to watching clients.
 fn report(store: &Store<'_>, text: &[u8], context: &RequestContext<'_>) {
     if context.wants(kinds::MUTATIONS) {
         let joins = matches!(store.verb, StoreVerb::Append | StoreVerb::Prepend);
