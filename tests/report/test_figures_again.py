@@ -197,6 +197,8 @@ def _check_forms(inside: Inside, lines: list[Line]) -> None:
     rows_of_json = [
         row for group in json.loads(form(inside, "json"))["groups"] for row in group["rows"]
     ]
+    for row in table:
+        assert not row["operation"].startswith("group") or not row["hits"] + row["misses"], row
     totals = {row["summary"]["cell"]["client"]: row["summary"]["total"] for row in rows_of_json}
     readable = [form(inside, "table"), form(inside, "markdown"), form(inside, "html")]
     clients = {of.raw["trial"]["cell"]["client"]: of for of in valid}

@@ -1,5 +1,7 @@
 """A server that did not confirm the clients' counts: said first, in every form, and once."""
 
+import msgspec
+
 from cachemark.model.audit import CONSERVATION, Audit, Fitness, ProbeResult
 from cachemark.report import answers
 from cachemark.report.build import build
@@ -29,6 +31,18 @@ def test_unconfirmed_counts_of_a_server_come_first_outside_notes() -> None:
     for render in (answers.render, RENDERERS["table"]):
         assert " ".join(render(made, 2000).split()).count(SAID) == 1
     assert html(made, None).count("did not confirm all counts") == 1
+
+
+def test_a_report_says_where_lost_writes_are_not_seen() -> None:
+    made = report()
+    (work,) = made.header.experiment.workloads
+    for mix, said in (({"set": 1.0}, True), ({"mget": 1.0, "set": 1.0}, False)):
+        changed = msgspec.structs.replace(work, mix=mix, sequence=[], trace=None)
+        of = msgspec.structs.replace(made.header.experiment, workloads=[changed])
+        line = f"{work.name}: lost and stale writes are not seen"
+        head = msgspec.structs.replace(made.header, experiment=of)
+        text = RENDERERS["markdown"](build(head, [measured("native", 0, 3000)], None), None)
+        assert (line in text) == said
 
 
 def test_nothing_is_said_about_a_server_whose_counters_were_compared() -> None:

@@ -1,8 +1,9 @@
 """Passes requests on to another worker, and changes what it says of its window and its slices.
 
 Usage: lying_worker.py LIE PROGRAM ARGUMENTS. LIE is `honest`; one of `clock`, `cpu`, `counts` (of
-slices), `bytes` (of values) and `times` (no response time is above the median), which all workers
-tell; or `clock-of-one` or `cpu-of-one`, which only the worker of the tape's second segment tells.
+slices), `bytes` (of values), `calls` (a third of their time) and `times` (no response time is above
+the median), which all workers tell; or `clock-of-one` or `cpu-of-one`, which only the worker of the
+tape's second segment tells.
 """
 
 import json
@@ -21,6 +22,7 @@ DIVISORS: dict[str, dict[str, float]] = {
     "cpu": {"cpu_user_ns": 10, "cpu_system_ns": 10},
     "bytes": {},
     "times": {},
+    "calls": {},
     "counts": {"ops": 0.5},
 }
 
@@ -52,6 +54,8 @@ def pass_answers(lines: IO[bytes], divisors: dict[str, float], lie: str) -> None
             for each in answer.get("operations", {}).values():
                 if lie == "bytes":
                     each["value_bytes"] *= 2
+                if lie == "calls":
+                    each["busy_ns"] //= 3
                 if lie == "times" and each.get("response"):
                     each["response"] = shorter(each["response"])
         sys.stdout.write(json.dumps(answer) + "\n")

@@ -27,7 +27,11 @@ def own_sum_findings(outcome: Outcome) -> list[Finding]:
     done, rounds = outcome.measure, outcome.rounds
     if done is None:
         return []
-    findings = [*_of_histograms(done), *(_of_slices(done, rounds) if rounds else ())]
+    in_turn = outcome.load.schedule == "closed" and outcome.load.depth == 1
+    findings = [
+        *_of_histograms(done, in_turn=in_turn),
+        *(_of_slices(done, rounds) if rounds else ()),
+    ]
     if outcome.load.schedule == "closed" and outcome.generators is None:
         findings += _of_calls(outcome, done, rounds)
     return findings
@@ -64,16 +68,21 @@ def _of_calls(outcome: Outcome, done: Done, rounds: Rounds | None) -> Iterator[F
         yield limit_finding("own-clock", text, own_ns / 1e6, least_ns / 1e6, "ms")
 
 
-def _of_histograms(done: Done) -> Iterator[Finding]:
-    """A response time is as long as its call, or longer. A failed operation may have one, too."""
+def _of_histograms(done: Done, *, in_turn: bool) -> Iterator[Finding]:
+    """A response time is as long as its call, or longer. A failed operation may have one, too.
+
+    `in_turn`: a caller has one operation at a time, so its service time is its call.
+    """
     for kind, each in done.operations.items():
         least_ns = (1 - _BUCKET_PART) * each.busy_ns - each.ok
+        most_ns = (1 + _BUCKET_PART) * each.busy_ns + each.ok
         for name, blob in (("response", each.response), ("service", each.service)):
             times = histogram.decode(blob) if blob else None
             if times is None or each.ok < each.attempts or done.overflow:
                 continue
             told_ns = times.mean() * times.count if times.count else 0.0
-            if told_ns < least_ns or times.count != each.ok:
+            longer = in_turn and name == "service" and told_ns > most_ns
+            if told_ns < least_ns or longer or times.count != each.ok:
                 text = f"{kind}: {times.count:,} {name} times of {told_ns / 1e9:.3g} s in all, "
                 text += f"and {each.ok:,} calls of {each.busy_ns / 1e9:.3g} s"
                 yield limit_finding("own-times", text, told_ns / 1e6, least_ns / 1e6, "ms")
