@@ -23,7 +23,7 @@ from cachemark.analysis.why.report import WhyReport
 from cachemark.endpoints.client_readiness import query_worker
 from cachemark.endpoints.clients import Client, registry
 from cachemark.host.process import binary_path
-from cachemark.model.counts import CountedWork, Counts, UnitCosts
+from cachemark.model.counts import COSTING, CountedWork, Counts, UnitCosts
 from cachemark.runs.counting.counting import runtime_of
 
 TABLE = Path(__file__).resolve().parent.parent / "docs" / "data" / "why-2026-11.csv"
@@ -84,7 +84,7 @@ def _calls_us(of: Counts, unit: UnitCosts) -> float | None:
     """What all calls, waits and page faults cost by themselves; None if they were not counted."""
     if of.sends is None:
         return None
-    pairs = [(getattr(of, name), cost) for name, cost in unit.items()]
+    pairs = [(getattr(of, name), unit.get(name)) for name in COSTING]
     return sum(max(0.0, number) * cost for number, cost in pairs if number and cost)
 
 

@@ -148,3 +148,12 @@ def test_an_in_process_cache_is_not_compared_with_servers_clients() -> None:
     assert differences([counted("a"), local]) == differences([local, counted("a")]) == []
     other = msgspec.structs.replace(local, client="c")
     assert len(differences([local, other])) == 1
+
+
+def test_allocations_have_a_cost_where_malloc_makes_them() -> None:
+    units = [{"allocations": 0.02}] * 3
+    priced = findings(counted("rust/b", allocations=10), counted("c/a", allocations=0), units)
+    assert [(each.cause, each.cost_us) for each in priced] == [("garbage", None)]
+    assert [each.own_us.value for each in priced if each.own_us] == [pytest.approx(0.2)]
+    others = findings(counted("go/b", allocations=10), counted("c/a", allocations=0), units)
+    assert [each.own_us for each in others] == [None]

@@ -1,6 +1,6 @@
 """The rules of causes.toml, and which of them two clients meet. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from importlib import resources
 
@@ -30,7 +30,7 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     `count` and `other_count` are the figures of both; `more` is without what an earlier finding
     explains. `words` are a sentence's predicate. `cost_us` is the kernel's CPU time for it: None if
-    no call causes it, or the call's cost is unknown.
+    no call causes it, or the call's cost is unknown. `own_us`: that of malloc and free.
     """
 
     cause: str
@@ -43,6 +43,12 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     remedy: str
     cost_us: CountEstimate | None = None
+    own_us: CountEstimate | None = None
+
+
+# Clients whose language allocates with malloc.
+_MALLOC = ("c/", "rust/")
+_ALLOCATIONS = frozenset({"allocations"})
 
 
 @cache
@@ -76,7 +82,10 @@ def findings(
             figure: min(number, _left(figure, one, other, covered))
             for figure, number in explained.items()
         }
-        found.append(msgspec.structs.replace(finding, cost_us=_cost(calls, units)))
+        by_malloc = one.client.startswith(_MALLOC) and other.client.startswith(_MALLOC)
+        own_us = _cost(calls, units, _ALLOCATIONS) if by_malloc else None
+        cost_us = _cost(calls, units, COSTING)
+        found.append(msgspec.structs.replace(finding, cost_us=cost_us, own_us=own_us))
         for figure, number in explained.items():
             covered[figure] = covered.get(figure, 0.0) + number
     return found
@@ -88,9 +97,11 @@ def _left(figure: str, one: CountedWork, other: CountedWork, covered: Mapping[st
     return max(0.0, more.value - covered.get(figure, 0.0)) if more else 0.0
 
 
-def _cost(calls: Mapping[str, float], units: Sequence[UnitCosts]) -> CountEstimate | None:
-    """The CPU time of all `calls`, in µs, from the cost of one of each in each repetition."""
-    costing = {figure: number for figure, number in calls.items() if number and figure in COSTING}
+def _cost(
+    calls: Mapping[str, float], units: Sequence[UnitCosts], figures: Set[str]
+) -> CountEstimate | None:
+    """The CPU time of the `calls` that are `figures`, in µs, from the costs in each repetition."""
+    costing = {figure: number for figure, number in calls.items() if number and figure in figures}
     if not costing or any(unit.get(figure) is None for unit in units for figure in costing):
         return None
     return mean_of(

@@ -1,4 +1,4 @@
-//! Calls that a thread makes by itself.
+//! Calls that a thread makes by itself, and allocations.
 
 use std::hint::black_box;
 use std::io::{Error, Write};
@@ -23,6 +23,8 @@ const CALLS: u32 = 1000;
 /// A listener's queue has room for as many connections that wait to be accepted.
 const CONNECTIONS: u32 = 64;
 const PAGE_BYTES: usize = 4096;
+/// A short string: of every allocator's small sizes.
+const ALLOCATED_BYTES: usize = 64;
 pub const ONE: [u8; 8] = 1_u64.to_ne_bytes();
 
 /// Every kind, by the name of its count in `cachemark why`.
@@ -52,6 +54,11 @@ pub fn own_calls() -> Result<Vec<Kind>, Error> {
             let page = map(1)?;
             // SAFETY: nothing else knows the page.
             unsafe { munmap(page, PAGE_BYTES) }
+        }),
+        plain("allocations", 1, || {
+            // SAFETY: nothing else knows the memory.
+            unsafe { libc::free(black_box(libc::malloc(ALLOCATED_BYTES))) };
+            Ok(())
         }),
         plain("options", 1, move || {
             let _open = &optioned_end;

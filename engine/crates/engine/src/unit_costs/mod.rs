@@ -1,4 +1,5 @@
-//! The verb `unit-costs`: the CPU time of one system call of each kind, one wait and one page fault.
+//! The verb `unit-costs`: the CPU time of one system call of each kind, one wait, one page fault, and one allocation
+//! of the C library with its release.
 //!
 //! Each cost is the median over several batches, which are played in turns: a busy moment disturbs one batch of
 //! each kind. A kind whose batches disagree too much to have a cost is left out.
