@@ -71,8 +71,7 @@ def folded(script: str) -> dict[str, int]:
     stacks = Counter[str]()
     for sample in script.split("\n\n"):
         found = [_FRAME.fullmatch(line) for line in reversed(sample.split("\n"))]
-        frames: list[str] = []
-        file = ""
+        frames, file = list[str](), ""
         for name, path in [each.groups() for each in found if each]:
             # A function without a name belongs to the one that called it, in the same file.
             if name != _NO_NAME or path not in (file, _NO_NAME):

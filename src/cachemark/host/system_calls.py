@@ -49,9 +49,8 @@ class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def _figures() -> dict[str, dict[str, str]]:
     text = resources.files("cachemark.host").joinpath("system_calls.toml").read_bytes()
-    table = dict[str, list[tuple[list[str], dict[str, str]]]]
-    groups = msgspec.toml.decode(text, type=table)["group"]
-    return {call: figures for calls, figures in groups for call in calls}
+    groups = msgspec.toml.decode(text, type=dict[str, list[tuple[list[str], dict[str, str]]]])
+    return {call: figures for calls, figures in groups["group"] for call in calls}
 
 
 @cache

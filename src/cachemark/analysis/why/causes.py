@@ -46,9 +46,7 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     own_us: CountEstimate | None = None
 
 
-# Clients whose language allocates with malloc.
-_MALLOC = ("c/", "rust/")
-_ALLOCATIONS = frozenset({"allocations"})
+_MALLOC = ("c/", "rust/")  # clients whose language allocates with it
 
 
 @cache
@@ -83,7 +81,7 @@ def findings(
             for figure, number in explained.items()
         }
         by_malloc = one.client.startswith(_MALLOC) and other.client.startswith(_MALLOC)
-        own_us = _cost(calls, units, _ALLOCATIONS) if by_malloc else None
+        own_us = _cost(calls, units, {"allocations"}) if by_malloc else None
         cost_us = _cost(calls, units, COSTING)
         found.append(msgspec.structs.replace(finding, cost_us=cost_us, own_us=own_us))
         for figure, number in explained.items():

@@ -43,15 +43,11 @@ def mean_of(values: Sequence[float]) -> CountEstimate | None:
     """The mean of some repetitions with its error; None without values."""
     if not values:
         return None
-    return CountEstimate(value=sum(values) / len(values), error=_error(values))
+    # Counts that are the same each time have no error.
+    error = 0.0 if len(set(values)) == 1 else mean_half_width(values, CONFIDENCE) or 0.0
+    return CountEstimate(value=sum(values) / len(values), error=error)
 
 
 def _values(repetitions: Sequence[Counts], figure: str) -> list[float]:
     found = [getattr(each, figure) for each in repetitions]
     return [value for value in found if value is not None]
-
-
-def _error(values: Sequence[float]) -> float:
-    if len(set(values)) == 1:
-        return 0.0  # counts that are the same each time
-    return mean_half_width(values, CONFIDENCE) or 0.0

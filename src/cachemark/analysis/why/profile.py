@@ -83,7 +83,12 @@ def shares_of(profile: FoldedStacks) -> ProfileShares:
     del functions[""]
 
     def shares(counts: list[tuple[str, int]]) -> dict[str, CountEstimate]:
-        return {name: _share(count, profile.samples) for name, count in counts}
+        found: dict[str, CountEstimate] = {}
+        for name, count in counts:
+            low, high = proportion_interval(count, profile.samples, CONFIDENCE)
+            value, error = 100 * count / profile.samples, 50 * (high - low)
+            found[name] = CountEstimate(value=value, error=error)
+        return found
 
     return ProfileShares(
         client=profile.client,
@@ -94,8 +99,3 @@ def shares_of(profile: FoldedStacks) -> ProfileShares:
         functions=shares(functions.most_common(_HEAVIEST)),
         failure=profile.failure,
     )
-
-
-def _share(count: int, samples: int) -> CountEstimate:
-    low, high = proportion_interval(count, samples, CONFIDENCE)
-    return CountEstimate(value=100 * count / samples, error=50 * (high - low))
