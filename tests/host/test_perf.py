@@ -36,7 +36,7 @@ STACKS = [
     "(cachemark/<worker::lane::Lane as core::ops::Fn(a, b)>::call);"
     "memcache::client::Client::get (worker)",
 ]
-# It calculates only when it is told to.
+# It calculates after a line on its stdin.
 BUSY = "import sys; sys.stdin.readline(); sum(range(20_000_000))"
 
 

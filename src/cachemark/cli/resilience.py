@@ -120,25 +120,25 @@ def resilience(
     is unsafe or if a cell could not be judged.
     """
     storage, playing = storage or ResilienceStorage(), playing or Playing()
+    forms = forms or DocumentForms()
     _check_jobs(playing.jobs)
-    clients = (*clients, *client)
     known = registry(process.binary_path())
     if storage.resume is not None:
-        others = (clients, faults, lasting, profile, quick, storage.name)
-        if any(others) or sittings is not None:
-            raise UsageError("--resume plays with the options of the run's start", _RESUMED)
-        return _play_and_show(_stopped(storage), known, playing, forms or DocumentForms())
+        typed = (clients, client, faults, lasting, profile, quick, sittings is not None)
+        return _play_and_show(_stopped(storage, typed), known, playing, forms)
     plan = ResiliencePlan(
-        clients=_clients(clients, known, quick=quick),
+        clients=_clients((*clients, *client), known, quick=quick),
         profiles=list(dict.fromkeys(profile or PROFILES)),
         faults=[fault.name for fault in chosen_faults(faults, quick=quick, lasting=lasting)],
         sittings=_sittings(sittings, quick=quick),
     )
-    return _play_plan(plan, storage, known, playing, forms or DocumentForms())
+    return _play_plan(plan, storage, known, playing, forms)
 
 
-def _stopped(storage: ResilienceStorage) -> ResilienceRun:
-    """The run to continue. Raises UsageError."""
+def _stopped(storage: ResilienceStorage, typed: tuple[object, ...]) -> ResilienceRun:
+    """The run to continue. Raises UsageError, also if an option of a new run was given."""
+    if storage.name or any(typed):
+        raise UsageError("--resume plays with the options of the run's start", _RESUMED)
     name = "" if storage.resume in (None, "latest") else storage.resume
     return open_resilience_run(name, storage.runs)
 

@@ -2,6 +2,8 @@ package cachemark.clients;
 
 import cachemark.worker.Client;
 import cachemark.worker.Prepare;
+import cachemark.worker.Session;
+import java.io.IOException;
 import java.util.Set;
 import java.util.TreeSet;
 import net.spy.memcached.ConnectionFactoryBuilder;
@@ -26,10 +28,19 @@ public final class Elasticache extends Spymemcached {
         return features;
     }
 
-    /** With TLS, some of its connections never get to their first request. */
+    /** With TLS, some of its connections never get to their first request: then a new client is opened. */
     @Override
-    int tries(Prepare setup) {
-        return setup.tls == null ? 1 : 3;
+    public Session open(Prepare setup) throws IOException, InterruptedException {
+        int clients = setup.tls == null ? 1 : 3;
+        for (int left = clients; ; left--) {
+            try {
+                return open(setup, setup.connectMs() / clients);
+            } catch (IOException silent) {
+                if (left == 1) {
+                    throw silent;
+                }
+            }
+        }
     }
 
     @Override

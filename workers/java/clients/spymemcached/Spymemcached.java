@@ -43,8 +43,7 @@ import net.spy.memcached.ops.StatusCode;
 /**
  * spymemcached: one connection and one thread of I/O for each client, and futures for everything.
  *
- * <p>A blocking call is the future and its `get`, like the library's own blocking calls; the future's
- * status distinguishes a miss from a failure, as the library's `get(key)` does not. After an error
+ * <p>A blocking call is the future and its `get`, whose status tells a miss from a failure. After an error
  * reply on the text wire it drops the connection: later calls wait for the next one, or time out.
  * `gat` is on the binary wire only. It has no commands without a reply and no multi-key set.
  */
@@ -96,6 +95,10 @@ public class Spymemcached implements Client {
 
     @Override
     public Session open(Prepare setup) throws IOException, InterruptedException {
+        return open(setup, setup.connectMs());
+    }
+
+    Session open(Prepare setup, long connectMs) throws IOException, InterruptedException {
         ConnectionFactoryBuilder factory = new ConnectionFactoryBuilder();
         factory.setProtocol(setup.binary() ? Protocol.BINARY : Protocol.TEXT);
         if (setup.ketama()) {
@@ -114,25 +117,14 @@ public class Spymemcached implements Client {
             var who = new PlainCallbackHandler(setup.login.user(), setup.login.password());
             factory.setAuthDescriptor(new AuthDescriptor(new String[] {"PLAIN"}, who));
         }
-        int tries = tries(setup);
-        int patience = tries;
-        while (true) {
-            OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
-            try {
-                opened.connected(setup.connectMs() / patience);
-                return opened;
-            } catch (IOException | InterruptedException unreachable) {
-                opened.close();
-                if (--tries == 0 || unreachable instanceof InterruptedException) {
-                    throw unreachable;
-                }
-            }
+        OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
+        try {
+            opened.connected(connectMs);
+        } catch (IOException | InterruptedException unreachable) {
+            opened.close();
+            throw unreachable;
         }
-    }
-
-    /** How often a client that gets no answer is replaced by a new one, while it connects. */
-    int tries(Prepare setup) {
-        return 1;
+        return opened;
     }
 
     /** Encrypt its connections on request. The library has no TLS, but its fork has. */

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::error::{WorkloadError, invalid};
 use super::key_distribution::KeyDistribution;
 
-/// A part of the keys. Shares are relative to those of the other parts.
+/// A part of the keys. Only the ratios of shares matter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyPart {
     pub keys: f64,
