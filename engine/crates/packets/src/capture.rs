@@ -11,9 +11,10 @@ use cachemark_trace::file::{Record, Summary};
 
 use crate::book::{AGAIN, Book, WINDOW_NS, reason};
 use crate::capture_file::{CaptureFile, Packet};
-use crate::connection::{Connection, Header};
+use crate::connection::Connection;
 use crate::datagrams::{Datagrams, Ends};
 use crate::frame::{NoSegment, Segment, Transport, segment};
+use crate::order::Header;
 use crate::stream::Piece;
 
 /// How often missing segments are looked for, on the clock of the capture.

@@ -2,18 +2,8 @@
 
 use crate::book::Book;
 use crate::exchange::Exchange;
-use crate::order::Waiting;
+use crate::order::{Header, Waiting};
 use crate::stream::{Piece, Stream};
-
-/// The header of a segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Header {
-    pub sequence: u32,
-    pub acknowledged: Option<u32>,
-    /// It begins the connection, or ends it.
-    pub begins: bool,
-    pub ends: bool,
-}
 
 #[derive(Debug)]
 pub(crate) struct Connection {

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use crate::connection::Header;
 use crate::stream::Piece;
 
 /// How long a segment waits for others, on the clock of the capture.
@@ -12,6 +11,16 @@ const WAIT_NS: u64 = 10_000_000;
 const MOST_WAITING: usize = 64;
 /// The memory of a waiting segment besides its bytes.
 const WAITING_BYTES: usize = 96;
+
+/// The header of a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub sequence: u32,
+    pub acknowledged: Option<u32>,
+    /// It begins the connection, or ends it.
+    pub begins: bool,
+    pub ends: bool,
+}
 
 #[derive(Debug)]
 pub(crate) struct Segment {
