@@ -123,15 +123,19 @@ impl Connection {
     /// Whether everything is here that a segment follows.
     fn is_next(&self, header: &Header, from_client: bool) -> bool {
         let (own, _) = self.directions(from_client);
-        own.ahead(header.sequence) <= 0 && self.unseen(header, from_client) <= 0
+        self.lacking(own, header.sequence) <= 0 && self.unseen(header, from_client) <= 0
     }
 
     /// How many bytes of the other side a segment acknowledges that are not here.
     fn unseen(&self, header: &Header, from_client: bool) -> i64 {
         let (_, other) = self.directions(from_client);
-        let ahead = header.acknowledged.map_or(0, |acknowledged| other.ahead(acknowledged));
+        header.acknowledged.map_or(0, |acknowledged| self.lacking(other, acknowledged))
+    }
+
+    /// How many bytes of a direction before this one are not here.
+    fn lacking(&self, of: &Stream, sequence: u32) -> i64 {
         // The end of a direction counts as a byte.
-        ahead - i64::from(self.is_closed)
+        of.ahead(sequence) - i64::from(self.is_closed)
     }
 
     fn directions(&self, from_client: bool) -> (&Stream, &Stream) {
@@ -174,7 +178,7 @@ impl Connection {
     /// The bytes of a direction up to this one are missing, as far as none of them waits.
     fn miss(&mut self, of_client: bool, until: u32, at_ns: u64, book: &mut Book) {
         let (stream, _) = self.directions(of_client);
-        let ahead = stream.ahead(until);
+        let ahead = self.lacking(stream, until);
         let waiting = self.waiting.iter().filter(|segment| segment.from_client == of_client);
         let others = waiting.map(|segment| stream.ahead(segment.header.sequence));
         let missing = others.filter(|other| *other > 0).fold(ahead, i64::min);

@@ -31,16 +31,14 @@ public final class Elasticache extends Spymemcached {
     /** With TLS, some of its connections never get to their first request: then a new client is opened. */
     @Override
     public Session open(Prepare setup) throws IOException, InterruptedException {
-        int clients = setup.tls == null ? 1 : 3;
-        for (int left = clients; ; left--) {
+        for (int others = setup.tls == null ? 0 : 2; others > 0; others--) {
             try {
-                return open(setup, setup.connectMs() / clients);
+                return open(setup, setup.connectMs() / 3);
             } catch (IOException silent) {
-                if (left == 1) {
-                    throw silent;
-                }
+                continue;
             }
         }
+        return open(setup, setup.connectMs());
     }
 
     @Override
