@@ -25,7 +25,7 @@ from cachemark.report.plots.sittings import carry_over, narrowing, round_by_roun
 from cachemark.report.plots.summary_picture import summary_picture
 
 
-class Plots(msgspec.Struct, frozen=True, kw_only=True):
+class ReportPlots(msgspec.Struct, frozen=True, kw_only=True):
     """All plots of a report; `groups` and `sections` are in the order of the report's own."""
 
     overview: list[Plot]
@@ -48,7 +48,7 @@ class Plots(msgspec.Struct, frozen=True, kw_only=True):
         return unique
 
 
-def plots(report: Report, width: int) -> Plots:
+def plots(report: Report, width: int) -> ReportPlots:
     """The plots of a report, each `width` pixels wide."""
     groups = [
         [
@@ -65,7 +65,7 @@ def plots(report: Report, width: int) -> Plots:
         ]
         for group in report.groups
     ]
-    return Plots(
+    return ReportPlots(
         overview=overview(report, width),
         factors=effects(report, width),
         groups=[[plot for plot in of_group if plot] for of_group in groups],
