@@ -28,17 +28,21 @@ public final class Elasticache extends Spymemcached {
         return features;
     }
 
-    /** With TLS, some of its connections never get to their first request: then a new client is opened. */
+    /**
+     * With TLS, some of its connections never get to their first request: then a new client is opened.
+     * The same factory makes it, as clients of a new one had no answer either.
+     */
     @Override
-    public Session open(Prepare setup) throws IOException, InterruptedException {
+    Session opened(ConnectionFactoryBuilder factory, Prepare setup, long connectMs)
+            throws IOException, InterruptedException {
         for (int others = setup.tls == null ? 0 : 2; others > 0; others--) {
             try {
-                return open(setup, setup.connectMs() / 3);
+                return super.opened(factory, setup, connectMs / 3);
             } catch (IOException silent) {
                 continue;
             }
         }
-        return open(setup, setup.connectMs());
+        return super.opened(factory, setup, connectMs);
     }
 
     @Override

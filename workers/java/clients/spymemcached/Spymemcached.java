@@ -43,9 +43,8 @@ import net.spy.memcached.ops.StatusCode;
 /**
  * spymemcached: one connection and one thread of I/O for each client, and futures for everything.
  *
- * <p>A blocking call is the future and its `get`, whose status tells a miss from a failure. After an error
- * reply on the text wire it drops the connection: later calls wait for the next one, or time out.
- * `gat` is on the binary wire only. It has no commands without a reply and no multi-key set.
+ * <p>Calls are a future and its `get`, whose status tells a miss from a failure. An error reply on the
+ * text wire makes it connect anew. It has `gat` on the binary wire only, no quiet and multi-key sets.
  */
 public class Spymemcached implements Client {
     private static final Set<String> KINDS =
@@ -95,10 +94,6 @@ public class Spymemcached implements Client {
 
     @Override
     public Session open(Prepare setup) throws IOException, InterruptedException {
-        return open(setup, setup.connectMs());
-    }
-
-    Session open(Prepare setup, long connectMs) throws IOException, InterruptedException {
         ConnectionFactoryBuilder factory = new ConnectionFactoryBuilder();
         factory.setProtocol(setup.binary() ? Protocol.BINARY : Protocol.TEXT);
         if (setup.ketama()) {
@@ -117,6 +112,11 @@ public class Spymemcached implements Client {
             var who = new PlainCallbackHandler(setup.login.user(), setup.login.password());
             factory.setAuthDescriptor(new AuthDescriptor(new String[] {"PLAIN"}, who));
         }
+        return opened(factory, setup, setup.connectMs());
+    }
+
+    Session opened(ConnectionFactoryBuilder factory, Prepare setup, long connectMs)
+            throws IOException, InterruptedException {
         OpenSession opened = new OpenSession(new MemcachedClient(factory.build(), setup.servers));
         try {
             opened.connected(connectMs);
