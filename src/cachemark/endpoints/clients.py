@@ -174,7 +174,7 @@ def _native(engine: str, target: str, concurrency: Concurrency, note: str) -> Cl
 
 
 def read_worker_file(path: Path) -> WorkerFile:
-    """Read a `worker.toml`, as each run and each report does again. Raises UsageError."""
+    """Read a `worker.toml`. Raises UsageError."""
     with refusing(str(path), "see CONTRIBUTING.md, `Add a client`", decodes=True):
         return _decoded(path.read_bytes())
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 import msgspec
 
@@ -53,7 +54,7 @@ _MALLOC = ("c/", "rust/")  # clients whose language allocates with it
 def causes() -> tuple[CauseRule, ...]:
     """All rules, in their order."""
     text = resources.files("cachemark.analysis.why").joinpath("causes.toml").read_bytes()
-    return tuple(msgspec.toml.decode(text, type=dict[str, list[CauseRule]])["cause"])
+    return tuple(msgspec.toml.decode(text, type=dict[Literal["cause"], list[CauseRule]])["cause"])
 
 
 def findings(

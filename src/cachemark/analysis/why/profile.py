@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 import msgspec
 
@@ -45,7 +46,7 @@ class ProfileShares(msgspec.Struct, frozen=True, kw_only=True):
 def class_rules() -> tuple[ClassRule, ...]:
     """All rules, in their order."""
     text = resources.files("cachemark.analysis.why").joinpath("classes.toml").read_bytes()
-    return tuple(msgspec.toml.decode(text, type=dict[str, list[ClassRule]])["rule"])
+    return tuple(msgspec.toml.decode(text, type=dict[Literal["rule"], list[ClassRule]])["rule"])
 
 
 @cache

@@ -12,12 +12,11 @@ from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.tables import head
 
 
-def render(compared: ComparisonReport, width: int | None) -> str:
-    """The comparison as JUnit XML; `width` is not used. Worse or missing is a failure.
+def render(compared: ComparisonReport, _width: int | None) -> str:
+    """The comparison as JUnit XML; the width is not used. Worse or missing is a failure.
 
     An unsettled figure is skipped, or fails if the gate says so.
     """
-    del width
     compared = clean_all(compared)
     strict = compared.gate is not None and compared.gate.fail_on_inconclusive
     suites: dict[str, list[ET.Element]] = {}

@@ -12,9 +12,8 @@ from cachemark.report.html.page import Download, page
 from cachemark.report.model import Report
 
 
-def render(report: Report, width: int | None) -> str:
-    """The report as one HTML file; `width` is not used, since the page fits any width."""
-    del width
+def render(report: Report, _width: int | None) -> str:
+    """The report as one HTML file; the width is not used, since the page fits any width."""
     report = clean_all(report)
     made = page(report)
     return render_page("page.html.jinja", made.downloads, page=made, report=report)
