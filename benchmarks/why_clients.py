@@ -84,7 +84,7 @@ def _calls_us(of: Counts, unit: UnitCosts) -> float | None:
     """What all calls, waits and page faults cost by themselves; None if they were not counted."""
     if of.sends is None:
         return None
-    pairs = [(getattr(of, name), unit.get(name)) for name in COSTING]
+    pairs = [(getattr(of, name), getattr(unit, name)) for name in COSTING]
     return sum(max(0.0, number) * cost for number, cost in pairs if number and cost)
 
 

@@ -1,7 +1,6 @@
 """The counts of one operation of a client, as the passes of `cachemark why` find them."""
 
 import re
-from collections.abc import Mapping
 
 import msgspec
 
@@ -96,13 +95,35 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 # The figures of Counts from which the language's loop is subtracted: by kernel and runtime.
 LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("user_us") :]
-
-
 # System calls, by strace.
 CALLS = Counts.__struct_fields__[: Counts.__struct_fields__.index("threads")]
-# Calls, waits and page faults have a price: CPU time in the kernel, in µs; None if unknown.
-COSTING = frozenset({*CALLS, "full_recvs", "switches", "faults"} - {"recvs"})
-UnitCosts = Mapping[str, float | None]
+
+
+class UnitCosts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """CPU time of one call, wait or page fault in the kernel, in µs; None: not measured.
+
+    The names are figures of Counts. `allocations`: the time of malloc and free, outside the kernel.
+    """
+
+    sends: float | None = None
+    full_recvs: float | None = None
+    empty_recvs: float | None = None
+    polls: float | None = None
+    futexes: float | None = None
+    timers: float | None = None
+    options: float | None = None
+    connects: float | None = None
+    wakes: float | None = None
+    memory: float | None = None
+    files: float | None = None
+    others: float | None = None
+    switches: float | None = None
+    faults: float | None = None
+    allocations: float | None = None
+
+
+# The figures that cost time in the kernel.
+COSTING = frozenset(UnitCosts.__struct_fields__) - {"allocations"}
 
 
 class CountedWork(msgspec.Struct, frozen=True, kw_only=True):

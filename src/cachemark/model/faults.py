@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from cachemark.model.errors import UsageError, similar_name
 from cachemark.model.protocol_results import GiveUp, Way
+from cachemark.model.shipped_rows import shipped_rows
 from cachemark.model.units import parse_ms
 
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m)")
@@ -115,15 +116,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return isinstance(self.make, Impostor)
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    fault: list[Fault]
-
-
 @cache
 def all_faults() -> dict[str, Fault]:
     """Every fault by name, in the order of the file."""
-    path = Path(__file__).with_name("faults.toml")
-    return {fault.name: fault for fault in msgspec.toml.decode(path.read_bytes(), type=_File).fault}
+    rows = shipped_rows(Path(__file__).with_name("faults.toml"), "fault", Fault)
+    return {fault.name: fault for fault in rows}
 
 
 def fault_named(name: str) -> Fault:

@@ -5,12 +5,12 @@ The doctor searches the log since boot; each trial searches the log of its own w
 
 import re
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from cachemark.model.machine_limits import Status
+from cachemark.model.shipped_rows import shipped_rows
 
 _MAX_CHARACTERS = 100
 
@@ -35,15 +35,10 @@ class KernelPattern(msgspec.Struct, frozen=True, kw_only=True):
         return any(pattern and re.search(pattern, line) for pattern in patterns)
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pattern: tuple[KernelPattern, ...]
-
-
-@cache
 def kernel_patterns() -> tuple[KernelPattern, ...]:
     """The patterns, read from kernel_patterns.toml."""
     path = Path(__file__).with_name("kernel_patterns.toml")
-    return msgspec.toml.decode(path.read_bytes(), type=_File).pattern
+    return shipped_rows(path, "pattern", KernelPattern)
 
 
 def matching_lines(lines: Iterable[str], *, within_window: bool = False) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import pytest
 
 from cachemark.analysis.why.causes import causes, findings
 from cachemark.analysis.why.report import differences
-from cachemark.model.counts import CountedWork, Counts
+from cachemark.model.counts import CountedWork, Counts, UnitCosts
 
 PLAIN = Counts(
     threads=1.0,
@@ -151,7 +151,7 @@ def test_an_in_process_cache_is_not_compared_with_servers_clients() -> None:
 
 
 def test_allocations_have_a_cost_where_malloc_makes_them() -> None:
-    units = [{"allocations": 0.02}] * 3
+    units = [UnitCosts(allocations=0.02)] * 3
     priced = findings(counted("rust/b", allocations=10), counted("c/a", allocations=0), units)
     assert [(each.cause, each.cost_us) for each in priced] == [("garbage", None)]
     assert [each.own_us.value for each in priced if each.own_us] == [pytest.approx(0.2)]

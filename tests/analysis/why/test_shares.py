@@ -8,12 +8,10 @@ import pytest
 from cachemark.analysis.why.estimate import CountEstimate
 from cachemark.analysis.why.report import differences
 from cachemark.analysis.why.shares import TimeShares
-from cachemark.model.counts import CountedWork
+from cachemark.model.counts import CountedWork, UnitCosts
 from tests.analysis.why.test_causes import PLAIN, counted
 
-UNITS = [
-    {"sends": 1.5, "full_recvs": 1.0, "polls": each, "switches": 1.0} for each in (0.4, 0.5, 0.6)
-]
+UNITS = [UnitCosts(sends=1.5, full_recvs=1.0, polls=each, switches=1.0) for each in (0.4, 0.5, 0.6)]
 
 
 def time_between(base: CountedWork, other: CountedWork) -> TimeShares | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cachemark.analysis.why.report import WhyReport, differences
-from cachemark.model.counts import CountedWork, Counts
+from cachemark.model.counts import CountedWork, Counts, UnitCosts
 from cachemark.report.why import RENDERERS
 
 SENTENCE = (
@@ -76,7 +76,7 @@ def test_the_time_between_two_clients_comes_before_its_causes() -> None:
         return CountedWork(client=client, kind="get", repetitions=[counts] * 3)
 
     counted = [timed("a", 1, 10, 5), timed("b", 3, 12, 8)]
-    units = [{"polls": 0.5}] * 3
+    units = [UnitCosts(polls=0.5)] * 3
     whole = msgspec.structs.replace(
         report(), counted=counted, differences=differences(counted, units), unit_costs=units
     )

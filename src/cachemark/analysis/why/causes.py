@@ -1,14 +1,14 @@
 """The rules of causes.toml, and which of them two clients meet. Pure."""
 
 from collections.abc import Mapping, Sequence, Set
-from functools import cache
-from importlib import resources
-from typing import Literal
+from operator import mul
+from pathlib import Path
 
 import msgspec
 
 from cachemark.analysis.why.estimate import CountEstimate, difference_of, estimate_of, mean_of
 from cachemark.model.counts import COSTING, CountedWork, UnitCosts
+from cachemark.model.shipped_rows import shipped_rows
 
 
 class CauseRule(
@@ -50,11 +50,9 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
 _MALLOC = ("c/", "rust/")  # clients whose language allocates with it
 
 
-@cache
 def causes() -> tuple[CauseRule, ...]:
     """All rules, in their order."""
-    text = resources.files("cachemark.analysis.why").joinpath("causes.toml").read_bytes()
-    return tuple(msgspec.toml.decode(text, type=dict[Literal["cause"], list[CauseRule]])["cause"])
+    return shipped_rows(Path(__file__).with_name("causes.toml"), "cause", CauseRule)
 
 
 def findings(
@@ -101,14 +99,10 @@ def _cost(
 ) -> CountEstimate | None:
     """The CPU time of the `calls` that are `figures`, in µs, from the costs in each repetition."""
     costing = {figure: number for figure, number in calls.items() if number and figure in figures}
-    if not costing or any(unit.get(figure) is None for unit in units for figure in costing):
+    costs = [[getattr(unit, figure) for figure in costing] for unit in units]
+    if not costing or any(None in each for each in costs):
         return None
-    return mean_of(
-        [
-            sum(number * (unit.get(figure) or 0.0) for figure, number in costing.items())
-            for unit in units
-        ]
-    )
+    return mean_of([sum(map(mul, costing.values(), each)) for each in costs])
 
 
 def _finding(

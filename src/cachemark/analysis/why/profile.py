@@ -3,14 +3,14 @@
 import re
 from collections import Counter
 from functools import cache
-from importlib import resources
-from typing import Literal
+from pathlib import Path
 
 import msgspec
 
 from cachemark.analysis.statistics.interval import proportion_interval
 from cachemark.analysis.why.estimate import CONFIDENCE, CountEstimate
 from cachemark.model.counts import FoldedStacks
+from cachemark.model.shipped_rows import shipped_rows
 
 OTHERS, OWN_LOOP = "other functions", "cachemark's loop"
 _HEAVIEST = 5
@@ -42,11 +42,9 @@ class ProfileShares(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-@cache
 def class_rules() -> tuple[ClassRule, ...]:
     """All rules, in their order."""
-    text = resources.files("cachemark.analysis.why").joinpath("classes.toml").read_bytes()
-    return tuple(msgspec.toml.decode(text, type=dict[Literal["rule"], list[ClassRule]])["rule"])
+    return shipped_rows(Path(__file__).with_name("classes.toml"), "rule", ClassRule)
 
 
 @cache

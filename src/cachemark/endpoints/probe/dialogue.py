@@ -9,6 +9,7 @@ import msgspec
 
 from cachemark.endpoints.probe.raw_connection import AnswerError, Patience, RawConnection
 from cachemark.model.audit import ProbeResult
+from cachemark.model.shipped_rows import shipped_rows
 
 _HELD = {"a": b"hello", "b": b"hello", "n": b"10"}
 
@@ -113,11 +114,6 @@ def _filled(text: str, words: dict[str, bytes]) -> bytes:
     return filled
 
 
-class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    check: list[Dialogue]
-
-
-def dialogues() -> list[Dialogue]:
+def dialogues() -> tuple[Dialogue, ...]:
     """All rows of the table."""
-    path = Path(__file__).parent / "dialogues.toml"
-    return msgspec.toml.decode(path.read_bytes(), type=_Table).check
+    return shipped_rows(Path(__file__).with_name("dialogues.toml"), "check", Dialogue)

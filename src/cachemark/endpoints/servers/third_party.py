@@ -24,6 +24,7 @@ from cachemark.endpoints.servers.spec import (
     read_options,
 )
 from cachemark.model.errors import UsageError
+from cachemark.model.shipped_rows import shipped_rows
 from cachemark.model.units import MIB
 
 FOLDER = Path(__file__).parent
@@ -141,10 +142,6 @@ class ThirdPartyServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         return text
 
 
-class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    server: list[ThirdPartyServer]
-
-
-def third_party_servers() -> list[ThirdPartyServer]:
+def third_party_servers() -> tuple[ThirdPartyServer, ...]:
     """All rows of the table."""
-    return msgspec.toml.decode((FOLDER / "third_party.toml").read_bytes(), type=_Table).server
+    return shipped_rows(FOLDER / "third_party.toml", "server", ThirdPartyServer)

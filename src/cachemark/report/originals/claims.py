@@ -8,7 +8,6 @@ constcache: one of the same kind, and its own.
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +18,7 @@ from cachemark.analysis.rounds.estimate import mean_of_logs
 from cachemark.analysis.statistics import CONFIDENCE, Interval
 from cachemark.model.outcome import Outcome
 from cachemark.model.published import PublishedTable
+from cachemark.model.shipped_rows import shipped_rows
 from cachemark.report.originals.figures import measured_value, store_bytes
 
 FIGURE = "summed_s"
@@ -58,16 +58,8 @@ class _Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     words: str = "× as fast"
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    claim: list[_Claim]
-
-
-@cache
-def _claims() -> list[_Claim]:
-    """The claims, read from claims.toml."""
-    return msgspec.toml.decode(
-        Path(__file__).with_name("claims.toml").read_bytes(), type=_File
-    ).claim
+def _claims() -> tuple[_Claim, ...]:
+    return shipped_rows(Path(__file__).with_name("claims.toml"), "claim", _Claim)
 
 
 def judged(table: PublishedTable, trials: Sequence[Sequence[Outcome]]) -> list[str]:

@@ -1,11 +1,11 @@
 """The public reports of known_issues.toml that a client can have in its installed version."""
 
 import re
-from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from cachemark.model.shipped_rows import shipped_rows
 from cachemark.model.units import version_numbers
 
 
@@ -24,15 +24,9 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return f"#{self.url.rpartition('/')[2]}"
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    issue: list[KnownIssue]
-
-
-@cache
-def all_issues() -> list[KnownIssue]:
+def all_issues() -> tuple[KnownIssue, ...]:
     """Every report, in the order of the file."""
-    path = Path(__file__).with_name("known_issues.toml")
-    return msgspec.toml.decode(path.read_bytes(), type=_File).issue
+    return shipped_rows(Path(__file__).with_name("known_issues.toml"), "issue", KnownIssue)
 
 
 def issues_of(client: str, library_version: str) -> list[KnownIssue]:

@@ -217,4 +217,4 @@ def measured_unit_costs(cpus: str, peer_cpus: str) -> UnitCosts:
             command += [option, str(min(parse_cpus(where)))]
     text = engine_output(command, "build the engine again: make setup")
     costs = msgspec.json.decode(text, type=dict[str, dict[str, float]])
-    return {name: ns / 1e3 for name, ns in costs["cost_ns"].items()}
+    return UnitCosts(**{name: ns / 1e3 for name, ns in costs["cost_ns"].items()})
