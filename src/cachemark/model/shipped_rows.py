@@ -7,16 +7,16 @@ from typing import TypeVar
 
 import msgspec
 
-Row = TypeVar("Row")
+_Row = TypeVar("_Row")
 
 
 @cache
-def shipped_rows(path: Path, table: str, row: type[Row]) -> tuple[Row, ...]:
+def shipped_rows(path: Path, table: str, row: type[_Row]) -> tuple[_Row, ...]:
     """The rows `[[table]]` of a file that has no other table, in their order.
 
     Raises msgspec.ValidationError if the file has another table or a row is no `row`.
     """
     fields = [(table, GenericAlias(tuple, (row, ...)))]
     file = msgspec.defstruct("File", fields, forbid_unknown_fields=True)
-    rows: tuple[Row, ...] = getattr(msgspec.toml.decode(path.read_bytes(), type=file), table)
+    rows: tuple[_Row, ...] = getattr(msgspec.toml.decode(path.read_bytes(), type=file), table)
     return rows

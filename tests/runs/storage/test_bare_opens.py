@@ -22,8 +22,6 @@ ALLOWED = {
     "cli/why.py": 2,  # an earlier answer that the user names, in no folder of a run; its own work
     "report/history/index.py": 1,  # a method of this name, which reads by `open_regular`
     "report/html/environment.py": 1,  # cachemark's own style sheets and script
-    "report/originals/claims.py": 1,  # cachemark's own list
-    "report/resilience/known_issues.py": 1,  # cachemark's own list
     "report/why/document.py": 1,  # cachemark's own list
     "runs/agents/dask_settings.py": 1,  # cachemark's own settings
     "runs/agents/identity.py": 1,  # cachemark's own sources
