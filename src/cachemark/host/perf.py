@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import signal
 import socket
 import subprocess
 from collections import Counter
@@ -10,11 +9,14 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cachemark.host import process
 from cachemark.host.files import read
 
 PROGRAM = "perf"
 # Debian builds libraries without frame pointers; a virtual machine has no counter of cycles.
 _HOW = ("--event=cpu-clock", "--freq=997", "--call-graph=dwarf,8192", "--delay=-1")
+# perf writes its file after SIGTERM.
+_WRITE_S = 60.0
 _FRAME = re.compile(r"\s*[0-9a-f]+ (.+) \((.+)\)")
 _NO_NAME, _KERNEL = "[unknown]", "[kernel]"
 # A worker in Rust, or in C.
@@ -33,23 +35,16 @@ def sampled(pid: int, path: Path) -> Generator[None]:
     ours, theirs = socket.socketpair()
     number = theirs.fileno()
     options = [f"--pid={','.join(pids)}", f"--control=fd:{number},{number}", f"--output={data}"]
-    command, merged = [PROGRAM, "record", "--quiet", *_HOW, *options], subprocess.STDOUT
-    with (
-        ours,
-        subprocess.Popen(
-            command, pass_fds=[number], stdout=subprocess.PIPE, stderr=merged, text=True
-        ) as sampler,
-    ):
+    command = [PROGRAM, "record", "--quiet", *_HOW, *options]
+    with ours, process.start(command, pass_fds=[number]) as sampler:
         theirs.close()
         # It answers when it samples; the socket is closed if it has ended.
         with suppress(OSError):
             ours.send(b"enable\n")
             ours.recv(8)
-        try:
-            yield
-        finally:
-            sampler.send_signal(signal.SIGINT)
-            said = " ".join(sampler.communicate()[0].split())
+        yield
+        sampler.stop(_WRITE_S)
+    said = " ".join(sampler.log_tail().split())
     path.write_text(_text(data, said))
 
 

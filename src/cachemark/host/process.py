@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from cachemark.host import descendants
@@ -141,8 +141,12 @@ def start(
     stdout: int = subprocess.DEVNULL,
     env: dict[str, str] | None = None,
     cwd: Path | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> Child:
-    """Start a program on a set of CPUs (`0-1,3`; empty: all). Raises OSError."""
+    """Start a program on a set of CPUs (`0-1,3`; empty: all), with `pass_fds` open.
+
+    Raises OSError.
+    """
     if shutil.which(command[0]) is None:
         raise FileNotFoundError(f"{command[0]}: no such program")
     descendants.adopt()
@@ -156,6 +160,7 @@ def start(
                 stderr=log.writer,
                 env={**os.environ, **(env or {}), **descendants.mark(mark)},
                 cwd=cwd,
+                pass_fds=pass_fds,
                 start_new_session=True,
             )
             note(popen.pid, mark)

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import msgspec
 
+from cachemark.host import process
 from cachemark.host.files import field, read
 from cachemark.model.errors import TrialError
 
 PROGRAM = "strace"
 _OPTIONS = ("-f", "-y", "-qq", "-s", "0", "-ttt", "-o")
-_ATTACH_S, _LOOK_S = 30.0, 0.005
+_ATTACH_S, _DETACH_S, _LOOK_S = 30.0, 30.0, 0.005
 
 _ENTRY = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((?:(\d+)<([^>]*)>)?")
 _RESUMED = re.compile(r"^(\d+) +\d+\.\d+ <\.\.\. (\w+) resumed>")
@@ -76,18 +77,14 @@ def traced(command: list[str], log: Path) -> list[str]:
 def attached(pids: Sequence[int], log: Path) -> Generator[None]:
     """Log the system calls of all threads of processes that run. Raises TrialError."""
     command = [PROGRAM, *_OPTIONS, str(log), *(f"--attach={pid}" for pid in pids)]
-    tracer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
+    with process.start(command) as tracer:
         deadline = time.monotonic() + _ATTACH_S
         while not all(_is_traced(pid) for pid in pids):
-            if tracer.poll() is not None or time.monotonic() > deadline:
+            if tracer.wait(_LOOK_S) or time.monotonic() > deadline:
                 remedy = "be root, or set kernel.yama.ptrace_scope = 0"
                 raise TrialError(f"{PROGRAM} cannot attach to the server", remedy)
-            time.sleep(_LOOK_S)
         yield
-    finally:
-        tracer.terminate()
-        tracer.wait()
+        tracer.stop(_DETACH_S)
 
 
 def _is_traced(pid: int) -> bool:
