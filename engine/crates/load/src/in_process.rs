@@ -14,8 +14,8 @@ use cachemark_storage::Store;
 use cachemark_tape::Tape;
 
 use crate::client::{
-    PhaseLimits, PrepareError, RunControl, RunResult, SliceDriver, cpu_times, play_slices,
-    window_of_phase, work_slice_of,
+    PhaseLimits, PrepareError, RunControl, RunResult, SliceDriver, SlicePlayer, cpu_times,
+    play_slices, window_of_phase, work_slice_of,
 };
 use crate::record::{Metrics, Sections};
 use caller::{Caller, unix_ns};
@@ -79,8 +79,9 @@ impl InProcess {
                 CallerSlices { caller, shared: &control.shared }
             })
             .collect();
-        let totals = play_slices(&mut callers, 0, control, driver)?;
-        let parts = callers.into_iter().map(|each| each.caller.into_slice_metrics());
+        let players = callers.iter_mut().map(|each| each as &mut dyn SlicePlayer).collect();
+        let totals = play_slices(players, 0, control, driver)?;
+        let parts = callers.into_iter().map(|each| each.caller.into_slice_metrics()).collect();
         Ok(RunResult::of_slices(parts, &totals))
     }
 

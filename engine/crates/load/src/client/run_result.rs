@@ -25,15 +25,20 @@ pub struct RunResult {
 impl RunResult {
     /// The sum over several players of one tape.
     pub fn of<W: Wire>(players: &[Player<'_, W>], tape: &Tape) -> RunResult {
+        let parts = players.iter().map(|player| (player.metrics(), player.elapsed_ns()));
+        RunResult::of_parts(&parts.collect::<Vec<_>>(), tape)
+    }
+
+    /// Of each player the metrics, and when it ended and sent the last time.
+    fn of_parts(parts: &[(&Metrics, (u64, u64))], tape: &Tape) -> RunResult {
         let mut metrics = Metrics::new(tape, 0);
         let (mut elapsed_ns, mut send_elapsed_ns) = (0, 0);
-        for player in players {
-            metrics.add(player.metrics());
-            let (elapsed, sent) = player.elapsed_ns();
-            elapsed_ns = elapsed_ns.max(elapsed);
-            send_elapsed_ns = send_elapsed_ns.max(sent);
+        for (part, (elapsed, sent)) in parts {
+            metrics.add(part);
+            elapsed_ns = elapsed_ns.max(*elapsed);
+            send_elapsed_ns = send_elapsed_ns.max(*sent);
         }
-        let sections = Sections::of(players.iter().map(Player::metrics));
+        let sections = Sections::of(parts.iter().map(|(part, _)| *part));
         RunResult {
             metrics,
             elapsed_ns,
@@ -47,10 +52,7 @@ impl RunResult {
     }
 
     /// The sum over the players of slices: of each the metrics that count, and the lead-ins' metrics.
-    pub(crate) fn of_slices(
-        parts: impl Iterator<Item = (Metrics, Metrics)>,
-        totals: &SliceTotals,
-    ) -> RunResult {
+    pub(crate) fn of_slices(parts: Vec<(Metrics, Metrics)>, totals: &SliceTotals) -> RunResult {
         let (mut metrics, mut lead_in) = (Metrics::empty(0), Metrics::empty(0));
         for (counted, not_counted) in parts {
             metrics.add(&counted);

@@ -71,8 +71,8 @@ struct Turns {
 }
 
 /// Play slices on a thread for each player until the driver ends them.
-pub(crate) fn play_slices<P: SlicePlayer>(
-    players: &mut [P],
+pub(crate) fn play_slices(
+    players: Vec<&mut dyn SlicePlayer>,
     timeout_ns: u64,
     control: &RunControl,
     driver: &mut dyn SliceDriver,
@@ -162,7 +162,7 @@ impl Turns {
     }
 
     /// The thread of a player.
-    fn serve<P: SlicePlayer>(&self, player: &mut P) {
+    fn serve(&self, player: &mut dyn SlicePlayer) {
         let mut ended = player.begin().map(|()| SliceResult::default());
         let mut number = 0;
         while let Some((window, lead_in_ns)) = self.end_turn(ended, &mut number) {

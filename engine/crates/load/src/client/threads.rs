@@ -98,26 +98,22 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
         let PhaseContext { options, tape, window, shared, .. } = *phase;
         // By then every operation has been answered or has timed out.
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
-        let mut players = thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .connections
-                .iter_mut()
-                .enumerate()
-                .map(|(number, connections)| {
-                    let cpu = options.connection_options.cpus.get(number).copied();
-                    scope.spawn(move || {
-                        cpu.map_or(Ok(()), pin_to_cpu)?;
-                        let player = player_of_thread::<W>(phase, number);
-                        wait_until(window.start_ns);
-                        EventLoop::new(player, Monotonic, connections, shared, drain_end_ns).run()
-                    })
-                })
-                .collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            threads.into_iter().map(join).collect::<io::Result<Vec<_>>>()
-        })?;
+        let mut played: Vec<_> = self.connections.iter().map(|_| None).collect();
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for (connections, place) in self.connections.iter_mut().zip(&mut played) {
+            let number = jobs.len();
+            jobs.push(Box::new(move || {
+                pin_thread(options, number)?;
+                let player = player_of_thread::<W>(phase, number);
+                wait_until(window.start_ns);
+                let event_loop =
+                    EventLoop::new(player, Monotonic, connections, shared, drain_end_ns);
+                *place = Some(event_loop.run()?);
+                Ok(())
+            }));
+        }
+        on_threads(jobs)?;
+        let mut players: Vec<_> = played.into_iter().flatten().collect();
         let calls = players.iter_mut().map(Player::take_calls).collect();
         Ok(RunResult { calls, ..RunResult::of(&players, tape) })
     }
@@ -135,14 +131,34 @@ impl<W: Wire, N: Network + Send> ClientThreads for TypedThreads<W, N> {
             .map(|(number, connections)| {
                 let mut player = player_of_thread::<W>(phase, number);
                 player.prepare_slices();
-                let cpu = phase.options.connection_options.cpus.get(number).copied();
-                NetworkSlices { player: Some(player), connections, shared: phase.shared, cpu }
+                NetworkSlices { player: Some(player), connections, phase, number }
             })
             .collect();
-        let totals = play_slices(&mut threads, phase.window.timeout_ns, control, driver)?;
+        let players = threads.iter_mut().map(|thread| thread as &mut dyn SlicePlayer).collect();
+        let totals = play_slices(players, phase.window.timeout_ns, control, driver)?;
         let players = threads.into_iter().filter_map(|thread| thread.player);
-        Ok(RunResult::of_slices(players.map(Player::into_slice_metrics), &totals))
+        Ok(RunResult::of_slices(players.map(Player::into_slice_metrics).collect(), &totals))
     }
+}
+
+/// The work of a thread. It is called once, so that the code of threads is compiled once and not
+/// for each protocol and transport.
+type Job<'run> = Box<dyn FnOnce() -> io::Result<()> + Send + 'run>;
+
+/// Run each job on a thread of its own, until all have ended.
+fn on_threads(jobs: Vec<Job<'_>>) -> io::Result<()> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = jobs.into_iter().map(|job| scope.spawn(job)).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().try_for_each(join)
+    })
+}
+
+/// Pin the calling thread to the CPU that the options name for this number, if they name one.
+fn pin_thread(options: &ClientOptions, number: usize) -> io::Result<()> {
+    options.connection_options.cpus.get(number).copied().map_or(Ok(()), pin_to_cpu)
 }
 
 /// The player of a phase for one thread.
@@ -168,13 +184,13 @@ struct NetworkSlices<'run, W, N> {
     /// It is absent only after an error.
     player: Option<Player<'run, W>>,
     connections: &'run mut ThreadConnections<N>,
-    shared: &'run SharedState,
-    cpu: Option<usize>,
+    phase: &'run PhaseContext<'run>,
+    number: usize,
 }
 
 impl<W: Wire, N: Network + Send> SlicePlayer for NetworkSlices<'_, W, N> {
     fn begin(&mut self) -> io::Result<()> {
-        self.cpu.map_or(Ok(()), pin_to_cpu)?;
+        pin_thread(self.phase.options, self.number)?;
         self.connections.network_mut().attach_thread()
     }
 
@@ -184,7 +200,7 @@ impl<W: Wire, N: Network + Send> SlicePlayer for NetworkSlices<'_, W, N> {
         wait_until(window.start_ns);
         let drain_end_ns = window.end_ns + 2 * window.timeout_ns;
         let event_loop =
-            EventLoop::new(player, Monotonic, self.connections, self.shared, drain_end_ns);
+            EventLoop::new(player, Monotonic, self.connections, self.phase.shared, drain_end_ns);
         let player = event_loop.run_slice()?;
         let result = player.end_slice();
         self.player = Some(player);
