@@ -103,6 +103,7 @@ check: setup ## Formatters, linters, types, directions of imports, sizes, and do
 
 check-rust: ## The engine's part of it
 	cd engine && cargo fmt --check && cargo clippy --quiet --locked --all-targets -- -D warnings
+	cd engine && cargo check --quiet --locked --tests -p cachemark-load  # alone, it has no TLS
 
 check-python: setup ## The rest of it
 	$(RUN) ruff format --check .

@@ -52,8 +52,9 @@ pub(crate) fn verify_value(
     pending.counts.hits += 1;
     pending.counts.value_bytes += data.len() as u64;
     // The record of a run tells the generation of its first key.
-    let others = pending.op.verb.has_run() && k != view.key_at(&pending.op, 0);
-    let generation = if others { 0 } else { pending.op.generation };
+    let told = pending.op.generation;
+    let others = told > 0 && pending.op.verb.has_run() && k != view.key_at(&pending.op, 0);
+    let generation = if others { 0 } else { told };
     if !is_right(k, generation, flags, data, view) {
         pending.wrong = true;
         remember_wrong_value(data);

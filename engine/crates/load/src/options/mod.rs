@@ -20,5 +20,6 @@ pub use io_backend::IoBackend;
 pub use refill::Refill;
 #[cfg(feature = "tls")]
 pub(crate) use tls_trust::is_ca_of_server;
+#[cfg(feature = "tls")]
 pub use tls_trust::{TlsFiles, TlsTrust};
 pub use wire_name::WireName;
