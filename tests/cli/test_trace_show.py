@@ -43,6 +43,16 @@ def test_the_figures_are_those_of_the_file(inside: Inside, trace: Path) -> None:
     assert sum(sum(window["operations"].values()) for window in statistics["timeline"]) == 6000
 
 
+def test_columns_that_are_not_used_are_named(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("timestamp,op,key,size,node\n1,get,a,5,x\n")
+    said = inside("trace", "show", str(tmp_path / "a.csv"))
+    assert "Columns that are not used: timestamp, node." in said.stdout
+    converted = inside("trace", "convert", str(tmp_path / "a.csv"), str(tmp_path / "a.trace"))
+    assert "columns that are not used: timestamp, node" in converted.stdout
+    again = inside("trace", "show", str(tmp_path / "a.trace"))
+    assert "Columns that are not used: timestamp, node." in again.stdout
+
+
 def test_the_page_has_pictures(inside: Inside, trace: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     shown = inside("trace", "show", str(trace), str(page))

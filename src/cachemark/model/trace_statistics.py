@@ -24,6 +24,7 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
     other_lines: dict[str, int] = {}
     server: dict[str, int] = {}
     reconnects: int = 0
+    unused_columns: list[str] = []
 
 
 class SizeDistribution(msgspec.Struct, frozen=True, kw_only=True):

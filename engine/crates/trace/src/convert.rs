@@ -189,6 +189,7 @@ pub(crate) fn summary(facts: &TraceFacts) -> Summary {
         other_lines: facts.other_lines.clone(),
         server: facts.server.clone(),
         reconnects: facts.reconnects,
+        unused_columns: facts.unused_columns.clone(),
         ..Summary::default()
     }
 }

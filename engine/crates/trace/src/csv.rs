@@ -113,6 +113,18 @@ pub(crate) fn column_positions<const N: usize>(
     names.map(|name| columns.iter().position(|column| column.eq_ignore_ascii_case(name)))
 }
 
+/// Refuse a header that names a column twice: one of them would be ignored.
+pub(crate) fn check_names(header: &str) -> Result<(), String> {
+    let names: Vec<String> = header.split(',').map(|it| it.trim().to_ascii_lowercase()).collect();
+    let twice = |(at, name): &(usize, &String)| !name.is_empty() && names[..*at].contains(name);
+    match names.iter().enumerate().find(twice) {
+        Some((_, name)) => {
+            Err(format!("the header names {name:?} twice: name the columns with --columns"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The columns of a header with other names.
 pub(crate) fn unused_columns(header: &str, names: &[&str]) -> Vec<String> {
     let unused = |column: &&str| !names.iter().any(|name| name.eq_ignore_ascii_case(column));

@@ -265,6 +265,7 @@ impl<'a> FileEvents<'a> {
         self.facts.other_lines = summary.other_lines;
         self.facts.server = summary.server;
         self.facts.reconnects = summary.reconnects;
+        self.facts.unused_columns = summary.unused_columns;
     }
 }
 

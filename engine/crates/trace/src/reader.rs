@@ -46,10 +46,14 @@ impl LineReader {
         match format {
             Format::Twitter => Ok(LineReader::Twitter),
             Format::Memcached => Ok(LineReader::Memcached(WatchLog::default())),
-            Format::Kvcache => kvcache::Columns::of(first)
-                .map(LineReader::Kvcache)
-                .ok_or_else(|| header("key, op, size, op_count and key_size")),
+            Format::Kvcache => {
+                csv::check_names(first)?;
+                kvcache::Columns::of(first)
+                    .map(LineReader::Kvcache)
+                    .ok_or_else(|| header("key, op, size, op_count and key_size"))
+            }
             Format::Csv => {
+                csv::check_names(first)?;
                 csv::Columns::of(first).map(LineReader::Csv).ok_or_else(|| header("key and op"))
             }
             Format::OracleGeneral => Err("oracleGeneral has no lines".to_owned()),

@@ -69,6 +69,8 @@ def _warnings(shown: ShownTrace) -> list[str]:
         )
     if left_out := _counts(summary.left_out):
         lines.append(f"Not in the trace: {left_out}.")
+    if summary.unused_columns:
+        lines.append(f"Columns that are not used: {', '.join(summary.unused_columns)}.")
     if summary.reconnects:
         lines.append(f"The recorder connected again {summary.reconnects} times.")
     if not of.duration_s:

@@ -31,6 +31,8 @@ def lines_of(written: WrittenTrace, path: str) -> Iterator[str]:
     if summary.other_lines:
         yield f"  not requests: {_counts(summary.other_lines)}"
     yield f"  left out: {_counts(summary.left_out)}"
+    if summary.unused_columns:
+        yield f"  columns that are not used: {', '.join(summary.unused_columns)}"
     if summary.reconnects:
         yield f"  connected again {summary.reconnects} times: requests in between are missing"
 

@@ -85,4 +85,7 @@ pub struct Summary {
     /// The number of times that the connection to the server was lost and reopened: events in between are missing.
     #[serde(default)]
     pub reconnects: u64,
+    /// The columns of the read file that had no meaning here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused_columns: Vec<String>,
 }

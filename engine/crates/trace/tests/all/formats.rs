@@ -83,6 +83,12 @@ fn what_is_left_out_is_counted_by_its_reason() {
 }
 
 #[test]
+fn a_header_that_names_a_column_twice_is_refused() {
+    let refused = read("op,key,size,Size\nset,a,7,9\n", None).expect_err("two sizes");
+    assert!(refused.contains("line 1: the header names \"size\" twice"), "{refused}");
+}
+
+#[test]
 fn a_byte_order_mark_is_outside_the_first_column() {
     let imported = read("\u{feff}size,op,key\r\n7,set,a\r\n", None).expect("a trace");
     assert_eq!(imported.recording.lengths, [7]);
