@@ -8,13 +8,13 @@ import pytest
 from cachemark.host.process import binary_path
 from cachemark.model.errors import UsageError
 from cachemark.model.search_steps import Objective, parse_objective
-from cachemark.model.units import parse_count, parse_memory, parse_size
+from cachemark.model.units import parse_count, parse_memory, parse_ms, parse_size
 
 GOOD = ["p99<1ms", "p99.9<500us", "p50 < 2s", "p90<1.5m", "p99<250µs", " p99<1ms"]
 BAD = ["", "p99", "p99<1", "99<1ms", "p0<1ms", "p100<1ms", "p99>1ms", "p<1ms", "p99<ms", "p99<1h"]
 
 
-@pytest.mark.parametrize("text", ["1", "1000", "10k", "10K", "1.5M", "5m"])
+@pytest.mark.parametrize("text", ["1", "1000", "10k", "10K", "1.5M", "5m", "2.01k", "1.001M"])
 def test_counts_are_those_of_the_engine(text: str) -> None:
     command = [binary_path(), "tape", "settings", "--", f"--records={text}"]
     told = subprocess.run(command, capture_output=True, check=True).stdout
@@ -27,6 +27,11 @@ def test_counts_are_those_of_the_engine(text: str) -> None:
 )
 def test_sizes_have_binary_factors(text: str, count: int) -> None:
     assert parse_size(text, "--size") == count
+
+
+@pytest.mark.parametrize(("text", "ms"), [("8.2s", 8200), ("4.1s", 4100), ("0.001s", 1)])
+def test_decimal_times_are_whole_milliseconds(text: str, ms: int) -> None:
+    assert parse_ms(text, "--duration") == ms
 
 
 def test_memory_without_a_unit_is_in_mebibytes() -> None:

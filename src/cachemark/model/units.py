@@ -6,6 +6,7 @@ bytes. `tests/model/test_units.py` compares the two.
 
 import datetime
 import re
+from fractions import Fraction
 
 from cachemark.model.errors import UsageError
 
@@ -23,7 +24,7 @@ MIB = 2**20
 def parse_count(text: str, place: str) -> int:
     """A whole number of at least 1: `1000`, `10k` (10,000) or `1.5M`. Raises UsageError."""
     match = _COUNT.fullmatch(text.strip())
-    number = float(match[1]) * 1000 ** _power(match[2]) if match else 0.0
+    number = Fraction(match[1]) * 1000 ** _power(match[2]) if match else 0
     if number < 1 or number > _MOST or number != int(number):
         raise UsageError(f"{place}: {text!r} is no count", "write 1000, 10k or 1.5M")
     return int(number)
@@ -32,7 +33,7 @@ def parse_count(text: str, place: str) -> int:
 def parse_ms(text: str, place: str) -> int:
     """A time in whole milliseconds: `500ms`, `10s` or `2m`. Raises UsageError."""
     match = _TIME.fullmatch(text.strip())
-    ms = float(match[1]) * NS[match[2]] / 1e6 if match else -1.0
+    ms = Fraction(match[1]) * NS[match[2]] / 10**6 if match else -1
     if not 0 <= ms <= _MOST or ms != int(ms):
         raise UsageError(f"{place}: {text!r} is no time", "write 500ms, 10s or 2m")
     return int(ms)

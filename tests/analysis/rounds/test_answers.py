@@ -141,7 +141,7 @@ def test_too_few_blocks_are_named_instead_of_an_endless_interval() -> None:
     )  # fmt: skip
     text = open_words(few, found.rule)
     assert text == (
-        "not settled: 1.20 ×. 3 blocks are too few for an interval here: with this variation,"
+        "not settled: 1.20 ×. 3 blocks cannot give an interval here: with this variation,"
         " ±5 % takes about 8 blocks."
     )
     endless = open_words(msgspec.structs.replace(few, narrow_at=None), found.rule)

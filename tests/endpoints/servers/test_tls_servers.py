@@ -84,6 +84,15 @@ def test_a_certificate_that_nobody_trusts_names_the_remedy() -> None:
     assert "tls_ca=" in caught.value.remedy
 
 
+@needs_memcached
+def test_a_server_that_asks_for_certificates_names_the_options() -> None:
+    with running(parse_spec("memcached:threads=1,memory=16,tls=mutual")) as server:
+        text = f"remote:{server.addresses[0]},tls=yes,tls_ca={server.tls and server.tls.ca}"
+        with pytest.raises(TrialError) as caught, running(parse_spec(text)):
+            pass
+    assert "tls_client_cert=" in caught.value.remedy
+
+
 def test_other_hosts_cannot_have_its_password(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("secret\n")
     spec = parse_spec(f"cluster:2:embedded:auth=ann:{tmp_path / 'password'}")

@@ -15,6 +15,7 @@ from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Load, Measure
 from cachemark.model.experiment_file import parse
 from cachemark.model.plan import Plan, make_plan
+from cachemark.model.units import parse_ms
 from cachemark.runs.generations import generations_of
 from cachemark.runs.planning.data_fit import lines_about_fit, lines_about_windows, sitting_bytes
 from cachemark.runs.tapes import DataSet, Generations
@@ -101,15 +102,19 @@ def window_lines(rate: float, measure_ms: int) -> list[str]:
 
 @pytest.mark.parametrize(
     ("rate", "words", "longer"),
-    [(500, "has 5 operations above its p99", 4000), (100, "has no p99, which takes 368", 20_000)],
+    [
+        (500, "has 5 operations above its p99", "4s"),
+        (244, "has no p99, which takes 368", "8.2s"),
+        (100, "has no p99, which takes 368", "20s"),
+    ],
 )
 def test_a_window_with_too_few_operations_names_the_needed_length(
-    rate: float, words: str, longer: int
+    rate: float, words: str, longer: str
 ) -> None:
     (line,) = window_lines(rate, 1000)
     assert words in line
-    assert line.endswith(f"--measure-ms {longer}")
-    assert window_lines(rate, longer) == []
+    assert line.endswith(f"--duration {longer}")
+    assert window_lines(rate, parse_ms(longer, "--duration")) == []
 
 
 def test_closed_loops_and_searches_get_no_note() -> None:

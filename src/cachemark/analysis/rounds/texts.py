@@ -133,7 +133,7 @@ def _no_first(ranking: Ranking, question: Question, rule: StopRule, sitting_s: f
     if longest.through_reference:
         reason = f"{first} never met {other}{several} in a sitting, and"
     else:
-        reason = f"{first} differs from the second, and not from {other}{several}:"
+        reason = f"{first} is not shown to be ahead of {other}{several}:"
     return f"{reason} {first} to {other} is {open_words(longest, rule, sitting_s)}"
 
 
@@ -174,8 +174,8 @@ def _too_few(of: Comparison, ratio: Interval, rule: StopRule) -> str:
     """A sentence for an interval without information, with the sittings that would do."""
     enough = f"about {of.narrow_at}" if of.narrow_at else f"more than {MAX_SITTINGS}"
     return (
-        f"not settled: {ratio.value:.2f} ×. {count_of(of.count, of.unit)} are too few for an"
-        f" interval here: with this variation, ±{100 * rule.margin:g} % takes {enough} {of.unit}s."
+        f"not settled: {ratio.value:.2f} ×. {count_of(of.count, of.unit)} cannot give an "
+        f"interval here: with this variation, ±{100 * rule.margin:g} % takes {enough} {of.unit}s."
     )
 
 

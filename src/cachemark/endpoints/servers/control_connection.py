@@ -17,6 +17,7 @@ from cachemark.model.server_stats import ServerStats
 TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
 _CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST the server's name"
+_CLIENT_CERTIFICATE = "tls_client_cert=/path and tls_client_key=/path name the clients' certificate"
 _LOGIN_WANTED = b"CLIENT_ERROR unauthenticated"
 _LOGIN = "add auth=USER:FILE to its name; the first line of the file is the password"
 _SASL = "if it wants a login by SASL (memcached's -S), add auth=USER:FILE,sasl=yes"
@@ -144,7 +145,9 @@ class Control:
         except TimeoutError as error:
             raise ReplyTimeoutError(f"server {self.address}: timed out") from error
         except OSError as error:
-            raise TrialError(f"server {self.address}: {error}", self._remedy) from error
+            asks = isinstance(error, ssl.SSLError) and "CERTIFICATE" in str(error.reason)
+            remedy = _CLIENT_CERTIFICATE if asks else self._remedy
+            raise TrialError(f"server {self.address}: {error}", remedy) from error
         return reply
 
 

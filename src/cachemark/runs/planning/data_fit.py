@@ -107,7 +107,7 @@ def _window_line(load: Load, measure_ms: int) -> str:
     )
     return (
         f"{load.name}: a window of {number(played)} operations ({number(rate)}/s × "
-        f"{measure_ms / 1e3:g} s) {has}; longer windows show it: --measure-ms {longer}"
+        f"{measure_ms / 1e3:g} s) {has}; longer windows show it: --duration {longer / 1e3:g}s"
     )
 
 

@@ -20,10 +20,12 @@ pub fn count(text: &str) -> Result<f64, String> {
 /// A whole count that is at least 1.
 pub fn whole(text: &str) -> Result<u64, String> {
     let value = count(text)?;
-    if value < 1.0 || value.fract() != 0.0 || value > 9e15 {
+    // 1.001M is no whole number in binary.
+    let whole = value.round();
+    if whole < 1.0 || (value - whole).abs() > whole * f64::EPSILON || whole > 9e15 {
         return Err(format!("{text:?}: a whole number of at least 1 is needed"));
     }
-    Ok(value as u64)
+    Ok(whole as u64)
 }
 
 /// A rate per second, above 0.
