@@ -81,7 +81,7 @@ def row(of: CountedWork, units: Sequence[UnitCosts]) -> dict[str, str]:
 
 
 def _calls_us(of: Counts, unit: UnitCosts) -> float | None:
-    """What all calls, waits and page faults cost by themselves; None if they were not counted."""
+    """The cost in µs of all calls, waits and page faults; None if they were not counted."""
     if of.sends is None:
         return None
     pairs = [(getattr(of, name), getattr(unit, name)) for name in COSTING]

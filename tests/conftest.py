@@ -1,4 +1,4 @@
-"""What all tests share: the real CLI in a folder of its own, and no process left behind."""
+"""All tests share the real CLI in a folder of its own, and leave no process behind."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def page_at(browser: "Browser", address: str, **options: Any) -> "Iterator[Page]
 
 
 def axe_response(page: "Page") -> dict[str, Any]:
-    """What axe-core finds on a page: `violations` and `passes`."""
+    """Findings of axe-core on a page: `violations` and `passes`."""
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
 
     return Axe().run(page).response

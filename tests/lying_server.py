@@ -35,7 +35,7 @@ class Request(NamedTuple):
 
 
 class Liar:
-    """What it does to each write, over all connections."""
+    """The lie about each write, over all connections."""
 
     def __init__(self, lie: str, honest_writes: int) -> None:
         self._lie, self._honest_writes = lie, honest_writes

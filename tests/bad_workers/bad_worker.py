@@ -1,4 +1,4 @@
-"""What the faulty workers share: a worker that answers in order, with one fault."""
+"""The base of the faulty workers: a worker that answers in order, with one fault."""
 
 import json
 import sys

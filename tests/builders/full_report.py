@@ -12,7 +12,7 @@ from tests.builders.outcomes import at, experiment, header, measured, numbered
 CLIENTS = {"native": 3000, "python/fast": 2000, "python/slow": 1500, "python/null": 4000}
 SERVERS = {"embedded": 1.0, "memcached:memory=64": 1.2}
 LOADS = [Load(name="one", threads=1), Load(name="four", threads=4)]
-# What a worker or a server says is shown, and never obeyed.
+# Texts of a worker or a server are shown, and never obeyed.
 HOSTILE = "<img src='http://example.invalid/x.png' onerror='document.title=1'>"
 _START = "2026-01-02T03:04:05.000+00:00"
 _START_NS = 1_767_323_045 * 10**9

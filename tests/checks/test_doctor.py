@@ -281,7 +281,7 @@ def test_interrupts_on_one_sides_cpus_are_named_with_a_remedy(tmp_path: Path) ->
     [
         {"proc/interrupts": HEAD + NIC + DISK},
         {"proc/interrupts": HEAD + NIC, IRQ.format(36, "smp_"): "0-3"},
-        # What is set is wider than where they go: that is what counts.
+        # The sets of IRQs are wider than the CPUs that get them: the latter count.
         {
             "proc/interrupts": HEAD + NIC + DISK,
             IRQ.format(36, "smp_"): "0-3",

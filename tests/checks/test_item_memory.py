@@ -1,4 +1,4 @@
-"""What an item costs in memory, and a server for many: also of servers that do not say it."""
+"""The memory of an item, and of a server for many: also of servers that do not tell it."""
 
 import json
 from pathlib import Path

@@ -22,7 +22,7 @@ AUTHOR = {"NAME": "test", "EMAIL": "test@localhost"}
 JOBS = 4
 
 
-# What makes each get of memjs slow: a branch of a small repository has it.
+# This makes each get of memjs slow: a branch of a small repository has it.
 SLOW_FILE = "lib/memjs/memjs.js"
 SLOW_METHOD = "Client.prototype.get = function(key, callback) {\n"
 SLOW_WORK = "  for (const end = performance.now() + 1; performance.now() < end;) {}\n"

@@ -40,7 +40,7 @@ _cachemark
 
 
 def shell(script: Path, *command: str) -> str:
-    """What a shell prints in the script's folder; it finds `cachemark` on PATH."""
+    """The output of a shell in the script's folder; it finds `cachemark` on PATH."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         command,
@@ -53,12 +53,12 @@ def shell(script: Path, *command: str) -> str:
 
 
 def offered(script: Path, *words: str) -> set[str]:
-    """What bash offers for the last of the words."""
+    """The completions of bash for the last of the words."""
     return set(shell(script, "bash", "-c", ASK_BASH, "bash", str(script), *words).split())
 
 
 def fish_offers(script: Path, line: str) -> set[str]:
-    """What fish offers for the last word of a line."""
+    """The completions of fish for the last word of a line."""
     said = shell(script, "fish", "--no-config", "-c", f"source {script}; complete -C '{line}'")
     return {offer.partition("\t")[0] for offer in said.splitlines()}
 

@@ -1,4 +1,4 @@
-"""What a run prints while it is played: the time that is left, and each problem once."""
+"""A run that is played prints the time that is left, and each problem once."""
 
 import io
 from collections.abc import Sequence

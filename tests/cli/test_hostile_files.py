@@ -26,7 +26,7 @@ from cachemark.model.protocol import (
 from tests.builders.stored_runs import kept, made_header, trials
 from tests.cli.in_process import Inside
 
-# What no library's own error is raised for: no UTF-8, brackets and digits without end.
+# Files for which no library raises its own error: no UTF-8, brackets and digits without end.
 ODD = [b'"\xff"', b"[" * 20_000, b"9" * 5_000, b"\x00", b"1e999", b'"\\ud800"', b"-0"]
 LINES = [
     encode(Ready(client="c", capabilities=["text"])),
@@ -63,7 +63,7 @@ def broken(draw: st.DrawFn, wholes: list[bytes]) -> bytes:
 
 
 def refusal(read: Callable[[], object]) -> str:
-    """What is said against it; nothing where it can be read."""
+    """The error; nothing if it can be read."""
     try:
         read()
     except (UsageError, ProtocolError) as refused:

@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 from tests.model.test_published import COUNTS, rows
 
 PAGE = (ROOT / "docs" / "originals.md").read_text(encoding="utf-8")
-# What a reader replaces.
+# Words that a reader replaces.
 PLACEHOLDERS = {"HOST:PORT": "127.0.0.1:1", "'pypy/*'": "pypy/pymemcache"}
 
 
@@ -68,7 +68,7 @@ def test_a_claim_of_constcache_is_judged_by_its_figures(
         digits = len(text.partition(" ")[0].partition(".")[2])
         assert f"{times:.{digits}f} ×" == text
         assert text in line
-    # What is 1.03 times as fast is better.
+    # A client that is 1.03 times as fast is better.
     assert "yes" not in line
 
 

@@ -87,8 +87,8 @@ ENGINE: dict[str, list[list[str]]] = {
     "null-client": [["--server", "SERVER", "--warmup", "0s", "--duration", "10ms"]],
     "completion": [["bash"]],
 }
-# What a worker says is for its caller alone: without one it ends when its stdin does.
-# What is recorded needs a memcached.
+# A worker speaks with its caller alone: without one it ends when its stdin does.
+# A recording needs a memcached.
 ENGINE_NOT_PRINTING = {"worker", "man", "record"}
 ENGINE_ROWS = [[verb, *arguments] for verb, rows in ENGINE.items() for arguments in rows]
 

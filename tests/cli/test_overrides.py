@@ -1,4 +1,4 @@
-"""What options make of an experiment's loads."""
+"""Options change an experiment's loads."""
 
 import re
 from typing import Any

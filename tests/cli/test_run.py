@@ -146,7 +146,7 @@ def test_an_interrupted_run_leaves_nothing_and_says_how_to_resume(tmp_path: Path
     _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     (folder,) = tmp_path.glob(f"{kept}/*")
-    # What it says is to be typed as it stands, wherever the runs are.
+    # A reader types the command as it stands, wherever the runs are.
     assert f"cachemark run --resume '{folder.relative_to(tmp_path)}'" in errors
     assert open_run(str(folder), tmp_path).id == folder.name
     assert "Traceback" not in errors

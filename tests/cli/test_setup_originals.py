@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 PAGE = (ROOT / "docs" / "originals.md").read_text(encoding="utf-8")
 CLIENTS = registry(process.binary_path())
 RUBY = shutil.which("ruby")
-# What of a library the worker needs to say that it is there.
+# The files of a library that the worker needs to say that it is there.
 GEM = (
     "class MemCache; VERSION = '1.8.5-of-the-test'; class MemCacheError < StandardError; end; end\n"
 )

@@ -33,7 +33,7 @@ def server() -> Generator[str]:
 
 
 def _held(inside: Inside, server: str, *options: str) -> dict[str, Any]:
-    """What `predict` tells from a new snapshot."""
+    """The answer of `predict` from a new snapshot."""
     recorded = inside("record", server, "--snapshot", "--out", "now.trace", *options)
     assert recorded.returncode == 0, recorded.stderr
     told = inside("predict", "now.trace", "--memory", "1m,64m", "--json")

@@ -8,7 +8,7 @@ _LOADS = {("script", "src"), ("img", "src"), ("link", "href"), ("source", "src")
 
 
 class BuiltPage(HTMLParser):
-    """What a page links to, what it loads, and the anchors that it has."""
+    """The links of a page, the files that it loads, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ _SPAN = re.compile(r"`(cachemark [a-z][^`]*)`")
 _LINE = re.compile(r"^\s*(?:\S*/)?cachemark(?:-engine)? [a-z]", re.MULTILINE)
 # Words of a page that stand for many; the others are names, which any text may be.
 _PLACEHOLDER = {"SHELL": "bash", "VERB": "run", "N": "3", "FORMAT": "json"}
-# What a reader has: a run, a program, other hosts.
+# A reader has a run, a program, other hosts.
 _READERS_OWN = re.compile(r"\b(RUN|SUITE|FILE|LANGUAGE)\b|/opt/|hosts\.toml|my_worker|--resume")
 
 

@@ -47,7 +47,7 @@ def address(site: Path) -> Iterator[str]:
 
 
 def serious_findings(page: "Page") -> list[str]:
-    """What axe-core finds serious or critical, with the first element of each."""
+    """Serious and critical findings of axe-core, with the first element of each."""
     violations = axe_response(page)["violations"]
     return [
         f"{finding['id']}: {finding['nodes'][0]['html']}"

@@ -1,4 +1,4 @@
-"""What is recorded of each client holds until something that it came from changes."""
+"""The record of each client holds until something that it came from changes."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is certain about a window, however late the messages of its worker are read."""
+"""The certain limits of a window, however late the messages of its worker are read."""
 
 import os
 import time

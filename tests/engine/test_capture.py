@@ -29,7 +29,7 @@ _TAPE = (
     "--keys", "60", "--key-length", "9..40", "--exptime", "77", "--run", "6",
     "--ops", str(_OPS), "--prefill", "1",
 )  # fmt: skip
-# What a log of `watch` shows as it was asked, and what it does not.
+# The kinds that a log of `watch` shows as they were asked, and those that it does not.
 _PLAIN = ("get=5", "set=2", "mget=2")
 _OTHERS = ("mset=1", "add=1", "replace=1", "delete=1", "touch=1", "gat=1", "set_noreply=1")
 # No client waits for replies to these, so the kernel makes few, large segments of them.

@@ -16,7 +16,7 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host.process import binary_path
 from tests.engine.recording import recording, rows
 
-# What is recorded of a server, as text.
+# The recording of a server, as text.
 _SECRET = "customer"
 
 

@@ -20,7 +20,7 @@ WORK = ("--callers", str(CALLERS), "--ttl", "2", "--expiries", "1", "--making", 
 
 
 def played(approach: str) -> tuple[dict[str, Any], int]:
-    """What the callers account for, and how many sets the server has counted."""
+    """The callers' own counts, and how many sets the server has counted."""
     with running(parse_spec("memcached:threads=1,memory=16")) as server:
         command = [binary_path(), "stampede", "--server", *server.addresses, "--json", *WORK]
         ended = subprocess.run(

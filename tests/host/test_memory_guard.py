@@ -1,4 +1,4 @@
-"""What a guarded process may take, and what does not count."""
+"""The memory that a guarded process may take, and memory that does not count."""
 
 import subprocess
 import sys

@@ -187,7 +187,7 @@ def small_grid(suite: str) -> set[tuple[str, str, str]]:
 
 
 def test_totals_are_user_and_system() -> None:
-    """What the pages say of themselves adds up."""
+    """The pages' own totals add up."""
     for _, row in rows("ruby-clients"):
         known = row.figures
         assert known["user_s"] + known["system_s"] == pytest.approx(known["total_s"])

@@ -44,7 +44,7 @@ def test_a_target_does_not_run_as_root(target: str) -> None:
 
 
 def test_each_language_is_in_a_target() -> None:
-    """What its stage builds is copied, or its set-up runs in the target itself."""
+    """The files that its stage builds are copied, or its set-up runs in the target itself."""
     texts = [text for name in ("core", "java", "all") for _, text in stages()[name]]
     for folder in (path.parent for path in ROOT.glob("workers/*/setup")):
         copied = rf"--from=build-{folder.name} /opt/workers/{folder.name}\b"

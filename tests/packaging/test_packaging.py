@@ -1,4 +1,4 @@
-"""What is built of a checkout: programs and data, but nothing that a set-up made."""
+"""A package of a checkout has programs and data, but nothing that a set-up made."""
 
 import re
 import tomllib

@@ -212,7 +212,7 @@ def test_each_package_has_a_licence() -> None:
         Part("Go", "x", "1"),
     )
     assert not list(release_check.licences({clap: "MIT"}, {clap}))
-    # What the packages of the poms need is in no lock file.
+    # No lock file has the packages that the poms need.
     assert not list(release_check.licences({clap: "MIT", jar: "MIT"}, {clap}))
     for listed in ({}, {clap: "MIT", other: "MIT"}, {clap: third_party.UNKNOWN}):
         (problem,) = release_check.licences(listed, {clap})

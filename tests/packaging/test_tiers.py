@@ -22,7 +22,7 @@ FAILS_ONCE = 'mark = Path("ran"); ran = mark.exists(); mark.touch(); assert ran'
 
 
 def commands(target: str) -> list[str]:
-    """What a target of the Makefile would run."""
+    """The commands of a target of the Makefile."""
     ended = subprocess.run(
         ["make", "--dry-run", "--no-print-directory", target],
         cwd=ROOT,
@@ -34,7 +34,7 @@ def commands(target: str) -> list[str]:
 
 
 def pytest_commands(target: str) -> list[str]:
-    """What runs the tests, and what runs those again that failed."""
+    """The command of the tests, and the one that plays failed tests again."""
     compiles = f"{COLLECT} >/dev/null 2>&1 || true"
     lines = [line for line in commands(target) if " pytest " in line]
     (line,) = (line for line in lines if not line.endswith(compiles))

@@ -37,7 +37,7 @@ class Line:
         return (self.own_rate() + self.generated_rate()) * share
 
     def generated_rate(self) -> float:
-        """What load generators did per second beside the client."""
+        """The rate of load generators beside the client."""
         if not self.raw.get("generators"):
             return 0.0
         return Line(
@@ -75,7 +75,7 @@ class Line:
         return ns / 1e3 / sum(sum(slices[name]) for name in ("ops", "errors", "lead_in_ops"))
 
     def evictions(self) -> int:
-        """What the server evicted between its two readings."""
+        """The server's evictions between its two readings."""
         return int(self.raw["stats_after"]["evictions"]) - int(
             self.raw["stats_before"]["evictions"]
         )

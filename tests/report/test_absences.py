@@ -1,4 +1,4 @@
-"""What could not be played: the missing thing is named once, and by its own name."""
+"""Of work that could not be played, the missing thing is named once, and by its own name."""
 
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell

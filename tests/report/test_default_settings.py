@@ -1,4 +1,4 @@
-"""What a report says of libraries with their own default settings."""
+"""A report on libraries with their own default settings."""
 
 import msgspec
 import pytest

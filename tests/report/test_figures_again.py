@@ -61,7 +61,7 @@ ROUNDS = {
 }
 
 
-# What is in no option of `cachemark run`.
+# Settings that no option of `cachemark run` has.
 HEAD = """
 name = "again"
 question = "Is it told as it was stored?"

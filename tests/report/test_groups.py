@@ -1,4 +1,4 @@
-"""What a report ranks: clients on a server; servers, where only one client meets several."""
+"""A report ranks clients on a server, or servers where only one client meets several."""
 
 from typing import Literal
 

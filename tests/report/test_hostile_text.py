@@ -107,7 +107,7 @@ def test_the_list_of_runs(tmp_path: Path, inside: Inside) -> None:
 
 
 def check(form: str, text: str) -> None:
-    """What must not be in a form."""
+    """Texts that must not be in a form."""
     if form == "markdown":
         assert not re.search(r"<[A-Za-z/!?]|(?<!\\)(?:\\\\)*\]\s*[(:]|(?i:javascript\s*:)", text)
     elif form == "csv":

@@ -136,7 +136,7 @@ def test_a_chart_says_what_it_shows(desk: "Page") -> None:
     assert desk.locator("figure.plot").count() == desk.locator("figure.plot table").count()
 
 
-# What a text has against the paper of its chart, by the definition of WCAG 2.
+# The contrast of a text with the paper of its chart, by the definition of WCAG 2.
 _CONTRAST = """() => {
   const canvas = document.createElement('canvas').getContext('2d');
   const light = colour => {

@@ -1,4 +1,4 @@
-"""What a report says of noise, and of a client that was played twice."""
+"""A report on noise, and on a client that was played twice."""
 
 import html
 import re

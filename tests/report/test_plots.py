@@ -1,4 +1,4 @@
-"""What the plots are made of: factors, timelines, axes, and the picture for a README."""
+"""The parts of plots: factors, timelines, axes, and the picture for a README."""
 
 import json
 import struct

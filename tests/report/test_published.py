@@ -195,7 +195,7 @@ def test_memory_is_beside_memory() -> None:
     assert column(section, "published, s")[today] == "–"
     assert column(section, "as published, here, s")[today] != "–"
     assert column(section, "here: server's RSS, MB")[today] == "–"
-    # What was neither published nor played has no row.
+    # A cell that was neither published nor played has no row.
     assert "native/shm(20), 10 processes" not in column(section, "published, s")
 
 

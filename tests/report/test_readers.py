@@ -27,7 +27,7 @@ def run() -> ExportedRun:
 
 
 def said(command: list[str], text: str = "") -> str:
-    """What a program says to some text; it must like it."""
+    """The output of a program that reads a text; it must accept it."""
     ended = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

@@ -1,4 +1,4 @@
-"""What a search has found, in words and in tables."""
+"""The result of a search, in words and in tables."""
 
 import csv
 import io

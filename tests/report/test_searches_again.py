@@ -28,7 +28,7 @@ SEARCH = (
     *("--mix", "cas=1,get=1", "--keys", "2", "--threads", "8", "--measure-ms", "400"),
     *("--set", "timing.warmup_ms=0", "--set", "noise=note"),
 )
-# What makes a trial no answer about the server. Verdicts have tests of their own.
+# States in which a trial is no answer about the server. Verdicts have tests of their own.
 SPOILED = ("limited by this generator", "not judged")
 DASH = "–"
 

@@ -55,7 +55,7 @@ def line_of(given: dict[str, object]) -> bytes:
 
 
 def fed(folder: Path, *lines: dict[str, object] | bytes) -> Feed:
-    """What a page is sent of these lines."""
+    """The events that a page gets of these lines."""
     texts = [line if isinstance(line, bytes) else line_of(line) for line in lines]
     follow(io.BytesIO(b"".join(texts)), EventLog(folder))
     return Feed(folder)

@@ -22,13 +22,13 @@ pytestmark = NEEDS_CHROMIUM
 # More than a curve has points, so that the page asks for merged ones.
 SECONDS = 720
 STEP = 4
-# What the first seconds are compared with: all curves and tables are drawn.
+# The first seconds are compared with this: all curves and tables are drawn.
 SETTLED = 60
 MAX_GROWTH_BYTES = 4_000_000
 
 
 def in_use(page: "Page") -> dict[str, float]:
-    """What the tab holds after a collection of garbage."""
+    """The bytes that the tab holds after a collection of garbage."""
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     session.send("Performance.enable")

@@ -40,7 +40,7 @@ def trial(client: str, block: int, rate: float | None, **changes: object) -> Tri
 
 
 def state_of(log: Path) -> LiveState:
-    """What all events of a folder tell."""
+    """The texts of all events of a folder."""
     state = LiveState()
     for line in EventReader(log).new_lines():
         state.apply(line)

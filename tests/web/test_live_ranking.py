@@ -63,7 +63,7 @@ def test_it_is_that_of_the_sentences_where_means_say_otherwise(tmp_path: Path) -
     assert second.value / first.value == pytest.approx(10 / 11, rel=0.01)
     assert (second.valid, second.trials) == (3, 4)
     assert standing_lines(found)[0] == "  embedded: faster 1 · slower 0.909"
-    # What the test is about: the mean of the trials has the other order.
+    # The reason for the test: the mean of the trials has the other order.
     rates = {name: [t.rate for t in trials if t.cell[0] == name and t.rate] for name in RATES}
     means = {name: sum(of) / len(of) for name, of in rates.items()}
     assert means["slower"] > means["faster"]

@@ -6,7 +6,7 @@ from tests.conftest import ROOT
 
 
 def printed(code: str, *arguments: str) -> str:
-    """What the code prints; it writes nothing to stderr."""
+    """The output of the code; it writes nothing to stderr."""
     ended = subprocess.run(
         ["ruby", "-e", code, *arguments],
         cwd=ROOT / "workers" / "ruby",

@@ -78,7 +78,7 @@ LANGUAGES = [
     Language(name="ruby", files={"clients/NAME.rb": "toy.rb"}),
     Language(name="rust", files={"src/clients/NAME.rs": "toy.rs"}),
 ]
-# What need not be built again for the test: other clients, and what debugging left behind.
+# Files that the test need not build again: other clients, and leftovers of debugging.
 _LEFT_OUT = {
     "java": ("caffeine", "elasticache", "folsom", "spymemcached", "xmemcached", "target"),
     "rust": ("async_memcached.rs", "memcache.rs", "moka.rs", "debug"),
@@ -139,7 +139,7 @@ def add(folder: Path, language: Language, name: str, mistake: str = "") -> None:
 
 
 def set_up(folder: Path) -> None:
-    """What `cachemark setup LANGUAGE` runs."""
+    """The command that `cachemark setup LANGUAGE` runs."""
     tools = {**os.environ, "PATH": f"{ROOT / '.tools' / 'bin'}:{os.environ['PATH']}"}
     ended = subprocess.run(
         [folder / "setup"], cwd=folder, env=tools, capture_output=True, text=True, check=False

@@ -160,7 +160,7 @@ def test_other_loops_accuse_no_honest_server(
 
 
 def test_each_loop_is_played_by_clients_of_several_languages() -> None:
-    """What a worker no longer claims would not be played, and no test would fail."""
+    """A loop that a worker no longer claims would not be played, and no test would fail."""
     played = [str(each.id) for each in PLAYED]
     assert sum(name.endswith("-open") for name in played) >= 8
     assert sum(name.endswith("-cluster") for name in played) >= 6

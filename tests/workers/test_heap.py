@@ -1,4 +1,4 @@
-"""What a worker says of allocations and collections: what its language counts, if asked."""
+"""A worker that is asked tells the allocations and collections that its language counts."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ FEW, MANY = 500, 10_000
 
 
 def heaps(client: str, folder: Path, *runs: RunRequest) -> list[HeapWork | None]:
-    """What the worker of a client says of its heap after each of these runs of gets."""
+    """The heap that the worker of a client tells after each of these runs of gets."""
     if missing := CLIENTS[client].missing():
         pytest.skip(f"{missing}: {CLIENTS[client].setup}")
     shape = ("--keys", "50", "--size", "100", "--mix", "get=1", "--ops", "1000")

@@ -26,7 +26,7 @@ FUTURES = ("spymemcached", "elasticache", "folsom")
 
 
 def prepared(client: str, tape: Path, servers: list[str], **fields: Any) -> Any:
-    """What a new worker answers to a prepare."""
+    """The answer of a new worker to a prepare."""
     with worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, _):
         return worker_driver.ask(
             worker, worker_driver.patient(servers=servers, tape=str(tape), **fields)

@@ -143,7 +143,7 @@ def test_think_times_are_checked_and_played_or_refused(worker: Worker, tmp_path:
 
 
 def test_the_header_is_obeyed(worker: Worker, tmp_path: Path) -> None:
-    """What the fields say shows in what is played: keys stored, groups, counters, runs."""
+    """A worker plays by the header's fields: keys stored, groups, counters, runs."""
     path = written(tmp_path, full(scheduled=False))
     assert isinstance(prepare(worker, path), Ready)
     assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 2

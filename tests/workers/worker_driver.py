@@ -43,7 +43,7 @@ def known() -> dict[str, Client]:
 
 @cache
 def reported() -> dict[str, Readiness]:
-    """What the worker of each client says of itself, so that tests are made of what it claims.
+    """The claims of each client's worker, so that tests are made of them.
 
     Set-up asked most of them. One of the processes that run tests asks those that have changed.
     """

@@ -44,7 +44,7 @@ def _status(arguments: list[str]) -> int:
 
 
 def _played(arguments: list[str]) -> object:
-    """What the verb returned."""
+    """The verb's exit status."""
     if arguments in ([], ["-h"], ["--help"]):
         sys.stdout.write(front_page())
         return OK

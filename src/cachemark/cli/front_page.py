@@ -1,4 +1,4 @@
-"""What `cachemark --help` prints: the verbs in groups. It imports nothing that takes long."""
+"""The text of `cachemark --help`: the verbs in groups. It imports nothing that takes long."""
 
 import shutil
 import textwrap

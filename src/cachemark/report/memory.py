@@ -25,7 +25,7 @@ class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def document(report: MemoryReport) -> Document:
-    """What was stored and how; a row for each server; what could not be found, and why."""
+    """The items and their settings; a row for each server; missing figures with the reason."""
     if needs := [one for one in report.found if isinstance(one, MemoryNeed)]:
         return _needs(needs, report.shapes)
     if hits := [one for one in report.found if isinstance(one, MemoryForHits)]:

@@ -1,4 +1,4 @@
-"""What an arm does to its successor is found, with an interval that holds."""
+"""The effect of an arm on its successor is found, with an interval that holds."""
 
 import random
 

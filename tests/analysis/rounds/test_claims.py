@@ -1,4 +1,4 @@
-"""What reports claim about their own errors, played: the quick version of benchmarks/claims.py."""
+"""Claims of reports about their own errors, played: the quick version of benchmarks/claims.py."""
 
 import importlib
 from types import ModuleType

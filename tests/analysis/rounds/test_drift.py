@@ -1,4 +1,4 @@
-"""What an arm does with time and with the machine's speed, beside the arms of its set."""
+"""Arms change with time and with the machine's speed, beside the arms of their set."""
 
 import math
 import random

@@ -50,7 +50,7 @@ def test_a_difference_of_a_tenth_is_found(
 
 
 def test_looking_without_a_stricter_level_would_be_wrong_too_often(simulation: ModuleType) -> None:
-    # What the looks are for: at the ordinary level, three of them are wrong in about 10 %.
+    # The reason for stricter levels: at the ordinary level, three looks are wrong in about 10 %.
     machine, rates = simulation.MACHINES[0], [1.0] * simulation.ARMS
 
     class Careless(StopRule, frozen=True):

@@ -53,7 +53,7 @@ def readings(due: np.ndarray, ends: np.ndarray, draw: np.random.Generator) -> li
 
 
 def window(due: np.ndarray, ends: np.ndarray) -> Done:
-    """What the worker says at the end."""
+    """The worker's last message."""
     values = [max(1, round(value)) for value in ends - due]
     blob = histogram.encode(from_values(values))
     gets = Operation(

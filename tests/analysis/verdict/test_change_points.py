@@ -19,7 +19,7 @@ from cachemark.analysis.verdict.change_points import (
 
 
 def cost(values: np.ndarray, cuts: list[int], penalty: float) -> float:
-    """What PELT makes least."""
+    """The cost that PELT minimises."""
     ends = [0, *cuts, len(values)]
     parts = [values[a:b] for a, b in pairwise(ends)]
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)

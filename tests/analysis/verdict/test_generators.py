@@ -25,7 +25,7 @@ SECOND_NS = 1_000_000_000
 
 
 def done(count: int, time_ns: int = 100_000, *, late_ns: int = 1000, unsent: int = 0) -> Done:
-    """What generators did in a second."""
+    """The work of generators in a second."""
     lag = histogram.encode(from_values([late_ns] * count))
     return Done(
         phase="measure",

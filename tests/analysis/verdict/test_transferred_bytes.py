@@ -14,8 +14,8 @@ GETS = Operation(
 )
 SETS = Operation(attempts=500, ok=500, keys=500, key_bytes=10_000, value_bytes=50_000)
 SENT, GOT = 80_000, 100_000
-# What the client may send beside keys and values, in all and for each key and operation, and a
-# twentieth of keys, twice, and values.
+# The bytes that the client may send beside keys and values, in all and for each key and operation,
+# and a twentieth of keys, twice, and values.
 MOST = round((2 * 30_000 + 50_000) * 1.05) + 150 * 3000 + 65_536
 
 

@@ -202,7 +202,7 @@ def test_a_closed_loop_has_no_open_answer(cases: dict[str, Case]) -> None:
 
 
 def window_of(ns: int) -> Done:
-    """What a worker tells that did 50,000 operations of that length."""
+    """The report of a worker that did 50,000 operations of that length."""
     blob = histogram.encode(from_values([ns] * 50_000))
     done = Operation(attempts=50_000, ok=50_000, response=blob, service=blob)
     return Done(phase="measure", elapsed_ns=10**9, send_elapsed_ns=10**9, operations={"get": done})

@@ -257,7 +257,7 @@ def groups_log(case: Case, lost: tuple[int, ...] = ()) -> Log:
 
 
 def reported_groups(log: Log, length: int, bug: str) -> Groups:
-    """What a client reports whose reads take 0.03 ms to the server, and their answers as long."""
+    """The report of a client whose reads take 0.03 ms to the server, and their answers as long."""
     times: list[int] = []
     way_ns = 30_000
     for first in range(0, len(log.fate) - length + 1, length):

@@ -61,7 +61,7 @@ def test_bad_input_names_what_there_is(inside: Inside) -> None:
 
 STATS_BYTES = len(b"stats\r\n")
 KEYS, SIZE, OPS = 500, 100, 4000
-# What each operation moves, keys of 20 bytes: request and reply as the text protocol has them.
+# The bytes of each operation, keys of 20 bytes: request and reply of the text protocol.
 SET_BYTES = (len(b"set  0 0 100\r\n") + 20 + SIZE + 2, len(b"STORED\r\n"))
 GET_BYTES = (len(b"get \r\n") + 20, len(b"VALUE  0 100\r\n") + 20 + SIZE + 2 + len(b"END\r\n"))
 

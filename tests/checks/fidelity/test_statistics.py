@@ -173,7 +173,7 @@ def nearest_rank(times: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("busy", [0.0, 0.5, 0.8])
 def test_f27_the_interval_of_a_percentile_covers_it(busy: float) -> None:
-    """What `p99_ns` of a summary is: Student's t over the trials' own percentiles, on logs."""
+    """`p99_ns` of a summary has Student's t over the trials' own percentiles, on logs."""
     draw = np.random.default_rng(round(100 * busy))
     covered = [
         holds(geometric_mean(nearest_rank(sojourns(draw, busy, (TRIALS, REQUESTS))).tolist()), P99)

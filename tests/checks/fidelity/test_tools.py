@@ -22,7 +22,7 @@ def job(folder: Path, load: CaseLoad = CLOSED) -> ToolJob:
 
 
 def told(name: str, folder: Path, load: CaseLoad = CLOSED) -> dict[float, float]:
-    """What an adapter reads from the output that is kept of its tool."""
+    """The figures that an adapter reads from the stored output of its tool."""
     output = (OUTPUTS / f"{name}.txt").read_text()
     return TOOLS[name].read(job(folder, load), output).percentiles_ms
 

@@ -16,7 +16,7 @@ _SETS_TO_HANG_UP = 4000
 
 
 class Store:
-    """What all connections share. `ways` are the deviations, by name."""
+    """The state that all connections share. `ways` are the deviations, by name."""
 
     def __init__(self, ways: frozenset[str], limit_items: int) -> None:
         self.ways = ways

@@ -37,7 +37,7 @@ RISES = {
     "delete_hits": 1,
     "delete_misses": 1,
 }
-# What the few lines of the deviant server have not; found in every run of it.
+# Features that the few lines of the deviant server lack; found in every run of it.
 NOT_IN_DEVIANT = {"meta commands", "binary protocol"}
 
 

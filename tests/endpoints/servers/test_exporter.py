@@ -61,7 +61,7 @@ def exporting(program: Path, log: Path) -> Generator[str]:
 
 
 def scrape(exporter_address: str, target: str) -> dict[str, float]:
-    """What the exporter tells of a server: numbers by metric and labels."""
+    """The exporter's figures of a server: numbers by metric and labels."""
     url = f"http://{exporter_address}/scrape?target={target}"
     with urllib.request.urlopen(url, timeout=300) as reply:
         lines = reply.read().decode().splitlines()

@@ -89,7 +89,7 @@ def authority(folder: Path, name: str) -> Path:
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> list[str]:
-    """What memcached needs for TLS, signed by `ca.pem`."""
+    """The files that memcached needs for TLS, signed by `ca.pem`."""
     authority(tmp_path, "ca")
     kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     openssl(
@@ -104,7 +104,7 @@ def certificates(tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def users(tmp_path: Path) -> list[str]:
-    """What memcached needs to ask for a name in text; `right` and `wrong` are password files."""
+    """Files: with `users`, memcached asks for a name in text; `right` and `wrong` are passwords."""
     (tmp_path / "users").write_text("ann:secret\n")
     (tmp_path / "right").write_text("secret\n")
     (tmp_path / "wrong").write_text("guess\n")

@@ -32,7 +32,7 @@ class Agents:
         os.kill(self.running[name].pid, number)
 
     def processes(self, name: str) -> list[str]:
-        """What an agent has started and is still there."""
+        """The processes that an agent has started and that still run."""
         found: list[str] = []
         for pid in _children(self.running[name].pid):
             found += [f"{name}: {Path(f'/proc/{pid}/comm').read_text(encoding='utf-8').strip()}"]

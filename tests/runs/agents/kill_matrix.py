@@ -63,7 +63,7 @@ ROWS = (
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a row: its outcome, and what the other hosts still ran right after it."""
+    """The result of a row: its outcome, and the processes of the other hosts right after it."""
 
     row: Row
     state: str

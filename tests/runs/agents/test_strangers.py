@@ -13,7 +13,7 @@ from cachemark.runs.agents.hosts_file import load_hosts
 from tests.runs.agents.hosts_files import write_hosts
 
 HOSTS = (("s", "server", "127.0.0.1"), ("c", "client", "127.0.0.2"))
-# What every user of the machine could run, with an address, and a file that shows a success.
+# Commands that every user of the machine could run, with an address and a file of successes.
 STRANGER = """
 import asyncio, pathlib, sys
 from distributed import Client
@@ -49,7 +49,7 @@ AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 
 @pytest.fixture(params=[(), AS_NOBODY], ids=["same user", "another user"])
 def user(request: pytest.FixtureRequest) -> Sequence[str]:
-    """What a command begins with that a user of the machine runs."""
+    """The first words of a command that a user of the machine runs."""
     words: Sequence[str] = request.param
     if words and os.geteuid():
         pytest.skip("only root can become another user")

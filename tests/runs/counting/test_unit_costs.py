@@ -1,4 +1,4 @@
-"""What the engine measures for one call of each kind."""
+"""The engine measures one call of each kind."""
 
 from __future__ import annotations
 

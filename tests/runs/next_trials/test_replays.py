@@ -1,4 +1,4 @@
-"""What is played next: replays, the steps of searches, and no more of a cell that is given up."""
+"""Next are replays, the steps of searches, and no more of a cell that is given up."""
 
 import json
 import sys

@@ -16,7 +16,7 @@ WIRES = ("text",)
 FEATURES = ("open_loop",)
 OPTIONS = {}
 UNREACHABLE = OSError
-# What becomes of a connection whose reply is still to come.
+# The ways to treat a connection whose reply is still to come.
 KEEPS = __name__.rpartition(".")[2] == "keeps"
 
 CALLS = {

@@ -23,7 +23,7 @@ UNREACHABLE = OSError
 
 
 class Way(NamedTuple):
-    """What a client does about failures, and what it checks."""
+    """A client's ways with failures, and its checks."""
 
     # Of the worker's time-out; None waits for ever.
     timeout_share: float | None = 1.0

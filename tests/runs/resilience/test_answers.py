@@ -96,7 +96,7 @@ def test_a_wrong_value_is_described(tape: TapeData) -> None:
 
 
 def test_every_write_of_a_key_has_its_own_length(tape: TapeData) -> None:
-    """What the judge relies on: the length of a value says which write it is."""
+    """The judge relies on this: the length of a value says which write it is."""
     seen = {(key, length) for key, length in enumerate(tape.lengths)}
     for is_write, key, length in (tape.record(number) for number in range(8000)):
         if is_write:
@@ -107,7 +107,7 @@ def test_every_write_of_a_key_has_its_own_length(tape: TapeData) -> None:
 
 
 def test_every_version_of_a_key_has_its_keys_length(tape: TapeData) -> None:
-    """What the judge relies on: values of one length differ between keys."""
+    """The judge relies on this: values of one length differ between keys."""
     values = {tape.value(key, 100) for key in range(KEYS)}
     assert len(values) == KEYS
 

@@ -329,7 +329,7 @@ def test_an_import_is_marked(content: Members, tmp_path: Path) -> None:
 def test_what_cannot_be_planned_is_not_continued(
     tmp_path: Path, inside: Inside, change: Callable[[Document], None], text: str
 ) -> None:
-    """What an experiment file must be, the header of somebody else's run need not be."""
+    """The header of somebody else's run may break rules of experiment files."""
     folder = kept(tmp_path / "results", made_header("made"), []).folder
     header = json.loads((folder / "run.json").read_bytes())
     change(header)

@@ -49,7 +49,7 @@ impl LastingItems {
 pub(crate) struct LastingKeys {
     /// By the number of the hot key.
     keys: Vec<(Known, LastingItem)>,
-    /// What they take of a memory.
+    /// Their bytes in a memory.
     pub bytes: u64,
     pub tally: Tally,
 }

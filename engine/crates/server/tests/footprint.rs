@@ -96,7 +96,7 @@ fn one_that_does_not_read_hurts_nobody() {
     }
 }
 
-/// What memcached 1.6 allocates for a connection that waits: its structure of 600 bytes, in glibc's steps, and the room
+/// The bytes that memcached 1.6 allocates for a connection that waits: its structure of 600 bytes, in glibc's steps, and the room
 /// for its number in tables.
 const IDLE_BYTES_MAX: i64 = 640;
 

@@ -75,7 +75,7 @@ const REFUSED_SINCE: [(&[&str], i32, &str); 10] = [
     (&["-l", "notls:127.0.0.1"], 71, "'notls' option is valid only when SSL is enabled"),
 ];
 
-/// What memcached accepts, and this server would not keep.
+/// Options that memcached accepts, and this server would not keep.
 const UNKEPT: [(&[&str], i32, &str); 4] = [
     (&["-N", "2"], 1, "-N: event loops take connections in turn here; leave -N out"),
     (&["-o", "read_buf_mem_limit=1"], 1, "leave it out, and lower -c"),
@@ -158,7 +158,7 @@ fn start(folder: &Path, options: &[&str]) -> Running {
     Running(child.expect("the engine"))
 }
 
-/// What a file contains, once it is there.
+/// The content of a file, once it is there.
 fn read_soon(path: &Path) -> String {
     let began = Instant::now();
     loop {

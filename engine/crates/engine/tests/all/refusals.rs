@@ -1,4 +1,4 @@
-//! What `serve` refuses to start with: each error is one line that names the option and the remedy.
+//! Options with which `serve` refuses to start: each error is one line that names the option and the remedy.
 
 use std::process::{Command, Stdio};
 

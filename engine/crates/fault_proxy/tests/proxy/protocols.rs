@@ -1,4 +1,4 @@
-//! What a client sees of each fault that changes replies, in each protocol.
+//! A client's view of each fault that changes replies, in each protocol.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -58,14 +58,14 @@ impl Wire {
     }
 }
 
-/// What a client sees of two reads.
+/// The replies to two reads of a client.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     bytes: Vec<u8>,
     ending: Option<Ending>,
 }
 
-/// What a client must see of reads of `a` and `b`, whose true replies are given, and where its bytes go wrong.
+/// The replies that a client must see to reads of `a` and `b`, whose true replies are given, and where its bytes go wrong.
 fn expected(fault: &str, wire: Wire, [a, b]: [&[u8]; 2]) -> (Seen, usize) {
     let value = a.windows(5).position(|part| part == VALUES[0]).expect("a value");
     let open = |bytes: Vec<u8>| Seen { bytes, ending: None };
@@ -101,7 +101,7 @@ fn expected(fault: &str, wire: Wire, [a, b]: [&[u8]; 2]) -> (Seen, usize) {
     }
 }
 
-/// What a client sees that reads both keys, one after the other or at once.
+/// The replies to a client that reads both keys, one after the other or at once.
 fn see(proxied: &Proxied, wire: Wire, at_once: bool, wanted: &Seen) -> Seen {
     let mut client = proxied.connect();
     let requests = if at_once {

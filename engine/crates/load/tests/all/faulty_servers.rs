@@ -44,7 +44,7 @@ enum Fault {
 
 const VALUE_BYTES: usize = 20;
 
-/// What a client may read of a reply without end, with the buffers of both sockets.
+/// The bytes that a client may read of a reply without end, with the buffers of both sockets.
 const FLOOD_BYTES_MAX: u64 = 64 << 20;
 
 fn tape() -> Arc<Tape> {

@@ -1,4 +1,4 @@
-//! What a snapshot tells, beside what the items of a simulated traffic really were.
+//! The figures of a snapshot, beside the true items of a simulated traffic.
 
 use cachemark_miss_ratio::{Held, HeldItems};
 use cachemark_trace::file::Record;

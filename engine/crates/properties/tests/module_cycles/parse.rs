@@ -1,4 +1,4 @@
-//! What a source file says of modules and paths, without a Rust compiler.
+//! The modules and paths that a source file names, without a Rust compiler.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub type Sources = BTreeMap<PathBuf, String>;
 /// A module as its crate names it: the root has no segment.
 pub type Module = Vec<String>;
 
-/// What a file says of modules and paths.
+/// The modules and paths that a file names.
 #[derive(Default)]
 pub struct File {
     pub path: PathBuf,

@@ -11,7 +11,7 @@ use crate::targets::{Target, VERSION, embedded, memcached_with, serving, setting
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What begins with an error behind other commands.
+/// Text that begins with an error behind other commands.
 const ALONE: [&str; 3] = ["lru_crawler metadump all", "lru_crawler metadump 99", "watch fetchers"];
 
 fn assert_only_alone(target: &Target) {

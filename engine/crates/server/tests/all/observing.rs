@@ -1,4 +1,4 @@
-//! What a server shows of itself: `watch`, `stats`, dumps, and the connections that it closes by itself.
+//! A server shows its state: `watch`, `stats`, dumps, and the connections that it closes by itself.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

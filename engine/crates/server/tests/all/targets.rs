@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Target {
     pub address: String,
-    /// What it says its version is.
+    /// The version that it tells.
     pub told: String,
     /// `None` for the embedded server.
     pub memcached: Option<Version>,
@@ -31,7 +31,7 @@ impl Target {
         Target { address, told: VERSION.to_owned(), memcached: None }
     }
 
-    /// What the server replies to a case.
+    /// The server's replies to a case.
     pub fn reply_to<'a>(&self, case: &'a TextCase) -> &'a str {
         self.memcached.map_or(&case.reply, |version| case.reply_of(version))
     }

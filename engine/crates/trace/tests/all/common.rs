@@ -1,4 +1,4 @@
-//! What tests of traces share.
+//! Helpers of the tests of traces.
 
 use std::io::Cursor;
 
