@@ -48,6 +48,18 @@ def test_connections_are_opened_again_after_their_operations(
     assert "new connections" in inside("report", run).stdout
 
 
+def test_settings_without_an_option_are_typed_by_their_path(
+    cli: Cli, inside: Inside, tmp_path: Path
+) -> None:
+    ended = cli("drive", "embedded", "--set", "timing.timeout_ms=777", *SHORT)
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.timing.timeout_ms == 777
+    twice = inside("drive", "embedded", "--depth", "2", "--set", "loads.depth=3", *SHORT)
+    assert twice.returncode == 2
+    assert "--depth and --set of the same setting" in twice.stderr
+
+
 def test_an_address_is_a_server_that_runs_already(inside: Inside) -> None:
     ended = inside("drive", "nowhere", *SHORT)
     assert ended.returncode == 2

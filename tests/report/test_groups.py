@@ -125,6 +125,6 @@ def test_a_run_without_valid_trials_names_remedies_without_comparison() -> None:
     assert compare_command(made) == ""
     text = " ".join(answers(made, 100).split())
     assert "0 of 6 trials are valid. Where noise is the reason" in text
-    assert "`cachemark run --set noise=note` keeps the trials" in text
+    assert "--set noise=note keeps the trials" in text
     assert "longer windows (--duration)" in text
     assert text.count("steal: 7.0 %") == 1

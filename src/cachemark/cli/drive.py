@@ -8,9 +8,11 @@ import msgspec
 from cyclopts import Parameter, validators
 
 from cachemark.cli import completers
-from cachemark.cli.overrides import Overrides, planned_experiment
+from cachemark.cli.overrides import planned_experiment, with_settings
 from cachemark.cli.play import planned_shown
 from cachemark.cli.run import play_and_show
+from cachemark.cli.set_option import set_paths
+from cachemark.cli.typed_experiment import without_none
 from cachemark.cli.web import check_packages
 from cachemark.cli.work_options import WorkOptions
 from cachemark.endpoints.servers import kinds
@@ -63,6 +65,12 @@ class DriveOptions(WorkOptions):
         str | None,
         Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),
     ] = None
+    set: Annotated[
+        tuple[str, ...],
+        Parameter(
+            completer=set_paths, help="any setting of an experiment file, such as noise=note"
+        ),
+    ] = ()
 
 
 def drive(
@@ -97,7 +105,7 @@ def drive(
 def _experiment(server: str, options: DriveOptions) -> Experiment:
     """The experiment of one client and one server. Raises UsageError."""
     known = {kind.name for kind in kinds()}
-    overrides = Overrides(
+    overrides = without_none(
         **{field.name: getattr(options, field.name) for field in fields(WorkOptions)},
         client=(_client(options),),
         server=(server if server.partition(":")[0] in known else f"remote:{_address(server)}",),
@@ -112,7 +120,7 @@ def _experiment(server: str, options: DriveOptions) -> Experiment:
         design="trials",
         search=options.search,
     )
-    experiment = planned_experiment(suites.BASE, overrides)
+    experiment = planned_experiment(suites.BASE, with_settings(overrides, options.set))
     timing = experiment.timing
     if options.warmup is None:
         timing = msgspec.structs.replace(timing, warmup_ms=_WARMUP_MS)

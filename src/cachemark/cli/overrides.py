@@ -1,14 +1,14 @@
 """The settings of an experiment that the command line can change."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from cachemark.cli.set_option import with_others
+from cachemark.cli.set_option import typed_settings, with_others
 from cachemark.cli.typed_experiment import (
     own_question,
     replaced,
@@ -72,6 +72,15 @@ class Overrides(WorkOptions):
     margin: float | None = None
     quick: bool = False
     others: tuple[tuple[str, Any], ...] = ()
+
+
+def with_settings(typed: Mapping[str, Any], settings: Iterable[str]) -> Overrides:
+    """Typed options together with the settings of `--set`. Raises UsageError if both have one."""
+    by_path = typed_settings(settings)
+    if twice := by_path.overrides.keys() & typed.keys():
+        option = sorted(twice)[0].replace("_", "-")
+        raise UsageError(f"--{option} and --set of the same setting", "leave out one of them")
+    return Overrides(**typed, **by_path.overrides, others=by_path.others)
 
 
 def apply(

@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from cachemark.cli import completers
-from cachemark.cli.overrides import Overrides
-from cachemark.cli.set_option import set_paths, typed_settings
+from cachemark.cli.overrides import Overrides, with_settings
+from cachemark.cli.set_option import set_paths
 from cachemark.model.errors import UsageError
 from cachemark.model.units import parse_ms
 
@@ -114,8 +114,4 @@ class RunOptions:
         if added:
             typed |= {"server": tuple(name for name in self.server if not name.startswith("+"))}
             typed |= {"add_server": added}
-        by_path = typed_settings(self.set)
-        if twice := by_path.overrides.keys() & typed.keys():
-            option = sorted(twice)[0].replace("_", "-")
-            raise UsageError(f"--{option} and --set of the same setting", "leave out one of them")
-        return Overrides(**typed, **by_path.overrides, others=by_path.others)
+        return with_settings(typed, self.set)

@@ -92,8 +92,8 @@ def _remedies(report: Report) -> list[str]:
         line += " A lower --rate does not overload the server."
     if "INVALID" in played and report.header.experiment.noise != "note":
         line += (
-            " Where noise is the reason and the machine cannot be quieter: `cachemark run --set "
-            "noise=note` keeps the trials and withholds only what noise can have moved; longer windows "
-            "(--duration) bear more of it."
+            " Where noise is the reason and the machine cannot be quieter: --set noise=note keeps "
+            "the trials and withholds only what noise can have moved; longer windows (--duration) "
+            "bear more of it."
         )
     return [line]
