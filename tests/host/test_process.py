@@ -272,6 +272,17 @@ def test_a_process_that_was_stopped_is_a_long_pause(worker: subprocess.Popen[byt
     assert (found.rule, found.weight) == ("long-pause", "INVALID")
 
 
+def test_a_silent_server_does_not_hide_a_stopped_client(worker: subprocess.Popen[bytes]) -> None:
+    noise = NoiseMonitor()
+    noise.start([worker.pid], workers=[worker.pid])
+    noise.answered(400 * MS)  # the client goes on: only the server was slow
+    signalled(worker, signal.SIGSTOP, os.WSTOPPED)
+    noise.slept(10 * MS, 10 * MS)
+    signalled(worker, signal.SIGCONT, os.WCONTINUED)
+    noise.answered(4800 * MS)
+    assert noise.stop().stopped_ns == 4810 * MS
+
+
 @pytest.mark.parametrize(("waited_ns", "halted_ns"), [(0, 300 * MS), (290 * MS, 10 * MS)])
 def test_a_process_that_waits_for_a_cpu_does_not_halt(
     tmp_path: Path, waited_ns: int, halted_ns: int

@@ -145,3 +145,16 @@ def test_the_answers_say_that_the_machine_was_loaded() -> None:
     assert not any("loaded" in of for of in beside(0.5))
     # Without a valid trial there is no ratio that the machine could have moved.
     assert not any("loaded" in of for of in beside(85.0, "INVALID"))
+
+
+def test_the_answers_name_a_pause_that_moved_a_rate() -> None:
+    def paused(ms: float) -> list[str]:
+        text = f"the client was stopped for {ms} ms"
+        found = Finding(rule="long-pause", weight="noise", text=text, figure=ms, limit=200)
+        outcome = msgspec.structs.replace(measured("a", 0, 1000), findings=[found])
+        return build(header(experiment(["a"], 1)), [outcome]).answers
+
+    assert paused(4860)[-1] == (
+        "Noise in 1 of 1 trials; the worst: the client was stopped for 4860 ms."
+    )
+    assert not any("stopped" in line for line in paused(190))

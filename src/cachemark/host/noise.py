@@ -135,6 +135,10 @@ class NoiseMonitor:
         self.sleep_overshoot.add(wanted_ns, took_ns)
         self._pauses.slept(wanted_ns, took_ns)
 
+    def answered(self, took_ns: int) -> None:
+        """The thread that sleeps has asked the server for this time."""
+        self._pauses.answered(took_ns)
+
     def stop(self) -> HostNoise:
         """End the window. Figures that were unreadable at its start or end are missing."""
         begin, end = self._begin, self._reading()
@@ -208,12 +212,14 @@ class Pauses:
         self._pids: Sequence[int] = ()
         self._waited_ns: int | None = None
         self._read_at_ns = 0
+        self._is_stopped = False
         self.stopped_ns = 0
         self.longest_halt_ns: int | None = None
 
     def watch(self, pids: Sequence[int]) -> None:
         """From now on look at these processes, and forget earlier observations."""
         self._pids, self.stopped_ns, self.longest_halt_ns = pids, 0, None
+        self._is_stopped = False
         now_ns = time.monotonic_ns()
         if now_ns - self._read_at_ns > _FRESH_NS:
             self._read_at_ns, self._waited_ns = now_ns, self._waited()
@@ -223,8 +229,8 @@ class Pauses:
 
         A process that is stopped now was stopped during the sleep.
         """
-        if any(is_stopped(pid, self._root) for pid in self._pids):
-            self.stopped_ns += took_ns
+        self._is_stopped = any(is_stopped(pid, self._root) for pid in self._pids)
+        self.answered(took_ns)
         late_ns = took_ns - wanted_ns
         if late_ns <= FLOOR_NS:
             return
@@ -233,6 +239,11 @@ class Pauses:
             # Another thread may have waited for a CPU with the interpreter's lock: all count.
             halted_ns = max(0, late_ns - max(0, self._waited_ns - before))
             self.longest_halt_ns = max(self.longest_halt_ns or 0, halted_ns)
+
+    def answered(self, took_ns: int) -> None:
+        """The server was asked for this time: a process that was stopped before stayed so."""
+        if self._is_stopped:
+            self.stopped_ns += took_ns
 
     def _waited(self) -> int | None:
         """The ns that this process's threads were runnable without a CPU; None if unknown."""

@@ -80,7 +80,11 @@ def _grid_report(
     in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
-        answers=[*said, *noise_report.loaded_lines(outcomes, searched=False)],
+        answers=[
+            *said,
+            *noise_report.loaded_lines(outcomes, searched=False),
+            *noise_report.paused_lines(outcomes),
+        ],
         rounds=in_turns,
         turns=turns,
         groups=groups,

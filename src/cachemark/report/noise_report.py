@@ -14,6 +14,7 @@ from cachemark.report.cells import cell_title
 _TOLD_PART = 0.01
 # Below it, other programs leave a CPU of two free for most of the time.
 _LOADED_PERCENT = 20.0
+_LONG_PAUSE = "long-pause"
 
 
 def noise_notes(outcomes: Sequence[Outcome]) -> list[str]:
@@ -47,6 +48,18 @@ def loaded_lines(outcomes: Sequence[Outcome], *, searched: bool) -> list[str]:
     )
     used = f"other programs used {median(shares):.0f} % of its CPUs in the median trial"
     return [f"The machine was loaded: {used}. {moved}."]
+
+
+def paused_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """A sentence if trials count although a pause has moved their rate: noise is only noted."""
+    valid = [outcome for outcome in outcomes if outcome.verdict == "VALID"]
+    pauses = [
+        finding
+        for outcome in valid
+        for finding in outcome.findings
+        if finding.rule == _LONG_PAUSE and (finding.figure or 0) > (finding.limit or 0)
+    ]
+    return [_line(pauses, len(valid))] if pauses else []
 
 
 def _line(findings: list[Finding], trials: int) -> str:

@@ -125,11 +125,16 @@ class Sampler:
         """Empty once the server has failed to answer: the trial itself will say why."""
         if self._silent:
             return ServerStats()
+        began_ns = time.monotonic_ns()
         try:
             return self._server.stats()
         except TrialError:
             self._silent = True
             return ServerStats()
+        finally:
+            # A server that stood still with the client must not hide the client's stop.
+            if self._noise:
+                self._noise.answered(time.monotonic_ns() - began_ns)
 
 
 def sampled_counters(stats: ServerStats) -> dict[str, int]:
