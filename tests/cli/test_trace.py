@@ -63,6 +63,9 @@ def test_gets_that_miss_fill_the_cache_if_asked(inside: Inside, tmp_path: Path) 
     assert "day-cache-aside" in ended.stdout
     (folder,) = (tmp_path / "results").iterdir()
     assert "cache-aside: gets that miss store their keys" in (folder / "report.md").read_text()
+    # A library has no operation for it, which is said before the first trial.
+    refused = inside(*RUN, "--client", "python/pymemcache", *words, *CLOSED)
+    assert "not played: python/pymemcache: has no fetch" in " ".join(refused.stderr.split())
 
 
 def test_what_a_trace_leaves_out_is_said_or_refused(inside: Inside, tmp_path: Path) -> None:

@@ -114,8 +114,12 @@ QUIET_STORES = frozenset({"set_noreply", "mset_noreply"})
 
 
 def needed_kinds(workload: Workload) -> set[str]:
-    """The operations that a trial of a workload plays: its own, and the stores of a prefill."""
-    return workload.kinds | ({"set"} if workload.prefill else set())
+    """The operations that a trial of a workload plays: its own, and the stores of a prefill.
+
+    Of a trace, only those that its way of playing needs.
+    """
+    aside = {"fetch"} if workload.trace_gets == "cache-aside" else set()
+    return workload.kinds | ({"set"} if workload.prefill else set()) | aside
 
 
 _FACTORS: dict[str, _Claimed] = {
