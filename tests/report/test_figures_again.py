@@ -18,7 +18,7 @@ from cachemark.report.document import Spec
 from cachemark.report.html import page
 from tests.cli.in_process import Inside
 from tests.report.built_once import build_once
-from tests.report.histogram_reader import at_percentile
+from tests.report.histogram_reader import at_percentile, decoded
 from tests.report.stored_line import Line
 
 # A burst, then one operation now and then for 1.2 s: most of its operations are in the first 0.1 s.
@@ -42,6 +42,35 @@ WORK = {
     "cas that others disturb": ["--mix", "cas=1", "--keys", "2", "--threads", "8", "--ops", "4000"],
     "cas of keys that others delete": [
         *["--mix", "cas=3,delete=1,set=1", "--keys", "4", "--threads", "8", "--ops", "4000"],
+    ],
+    "passes": [
+        *["--mix", "get=3,set=1", "--keys", "50"],
+        *["--set", "workloads.records=700", "--set", "workloads.passes=3"],
+    ],
+    "batches": [
+        "--mix",
+        "mget=3,mset=1",
+        "--set",
+        "workloads.run=7",
+        "--keys",
+        "90",
+        "--ops",
+        "900",
+    ],
+    "no replies": [
+        "--mix",
+        "get=3,set_noreply=2,delete_noreply=1,touch_noreply=1",
+        *["--keys", "90", "--ops", "3000"],
+    ],
+    "reads that fill": [
+        "--mix",
+        "fetch=1",
+        "--keys",
+        "900",
+        "--set",
+        "workloads.prefill=0",
+        "--ops",
+        "2000",
     ],
     "cas by time": ["--mix", "cas=1,get=1", "--keys", "2", "--threads", "8", "--measure-ms", "700"],
     "add of what is there": ["--mix", "add=1,get=3", "--keys", "50", "--ops", "2000"],
@@ -184,6 +213,18 @@ def check_exports(inside: Inside, of: Line) -> None:
     assert entry["items_per_second"] == pytest.approx(of.rate(), rel=1e-6)
 
 
+def check_groups(rows: dict[str, dict[str, str]], line: Line) -> None:
+    """Compare the row of the sequence's repetitions; without a sequence there is none."""
+    groups, names = line.window.get("groups"), [name for name in rows if name.startswith("group")]
+    if not groups:
+        assert not names
+        return
+    row = rows[f"group of {groups['length']}"]
+    assert int(row["ok"]) == groups["ok"]
+    assert float(row["ops_per_s"]) == pytest.approx(line.rate() / groups["length"], rel=1e-5)
+    assert float(row["response_p50_ns"]) == at_percentile(decoded(groups["time"]), "50")
+
+
 def check(inside: Inside, lines: list[Line]) -> None:
     """Compare every form with the lines. A line that is not VALID has no figures."""
     with pytest.MonkeyPatch.context() as patch:
@@ -213,6 +254,7 @@ def _check_forms(inside: Inside, lines: list[Line]) -> None:
         for side in ("client", "server"):
             of_side = float(rows["all"][f"{side}_cpu_us_per_op"] or 0)
             assert of_side == pytest.approx(line.cpu_us(side) or 0, abs=1e-3), side
+        check_groups(rows, line)
         for kind in [*(line.operations if len(line.operations) > 1 else []), "all"]:
             row = rows[kind]
             assert int(row["ok"]) == line.succeeded(kind), kind
