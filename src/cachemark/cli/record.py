@@ -27,8 +27,7 @@ def record(
         str | None, Parameter(help="end after this number of requests, such as 1m")
     ] = None,
     size: Annotated[
-        str | None,
-        Parameter(help="end after this much of the log or of the capture, such as 1g"),
+        str | None, Parameter(help="end after this much of the log or of the capture, such as 1g")
     ] = None,
     port: Annotated[
         str | None, Parameter(help="the servers' ports in a capture: 11211,11212; default: 11211")

@@ -19,13 +19,7 @@ from cachemark.report.plots.layout import (
     specification,
     text_layer,
 )
-from cachemark.report.plots.palette import (
-    GREY,
-    ColourRole,
-    LineStyle,
-    light,
-    line_style,
-)
+from cachemark.report.plots.palette import GREY, ColourRole, LineStyle, light, line_style
 
 MAX_NAMED_LINES = 12
 _LABEL_GAP = 14.0

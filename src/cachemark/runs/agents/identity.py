@@ -19,9 +19,7 @@ def identify(cpus: str) -> Identity:
     """
     wanted = process.parse_cpus(cpus) if cpus else set[int]()
     return Identity(
-        facts=facts(),
-        software=own_software(),
-        absent_cpus=sorted(wanted - set(usable_cpus())),
+        facts=facts(), software=own_software(), absent_cpus=sorted(wanted - set(usable_cpus()))
     )
 
 

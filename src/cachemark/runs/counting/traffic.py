@@ -10,13 +10,7 @@ from cachemark.endpoints.servers import running
 from cachemark.model.counts import Counts
 from cachemark.model.errors import DECODE_ERRORS, TrialError
 from cachemark.model.protocol_results import attempts_of
-from cachemark.runs.counting.player import (
-    CountingPlace,
-    CountingPlayer,
-    Work,
-    playing,
-    server_of,
-)
+from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing, server_of
 
 _OPS = 100
 
