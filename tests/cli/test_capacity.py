@@ -186,6 +186,36 @@ def test_a_tape_is_a_trace_from_numbers(inside: Inside, tmp_path: Path) -> None:
     assert (told.returncode, "t.tape: " in told.stderr) == (2, True)
 
 
+_EXPERIMENT = """name = "guess"
+question = "How many servers?"
+clients = ["native"]
+servers = ["memcached"]
+timing = { measure_ms = 40000 }
+[[workloads]]
+name = "guess"
+mix = { fetch = 9, set = 1 }
+prefill = 0
+keys = { count = 1000 }
+values = { size = "900" }
+[[loads]]
+name = "guess"
+schedule = "poisson"
+rate = 500
+"""
+
+
+def test_an_experiment_is_planned_by_its_tape(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "guess.toml").write_text(_EXPERIMENT)
+    told = _told(inside, tmp_path / "guess.toml", _SMALL, "--out", "page.html")["fleet"]
+    assert told["origin"]["source"] == "tape"
+    assert told["requests"] == pytest.approx(20_000, rel=0.1)
+    assert told["demand"]["requests_per_s"] == pytest.approx(500, rel=0.2)
+    assert "<title>guess.toml: " in (tmp_path / "page.html").read_text()
+    (tmp_path / "guess.toml").write_text(_EXPERIMENT + '[[loads]]\nname = "b"\n')
+    two = inside("capacity", "guess.toml", "--servers", "fleet.toml")
+    assert (two.returncode, "1 workloads and 2 loads" in two.stderr) == (2, True), two.stderr
+
+
 @pytest.mark.parametrize("ring", ["ketama", "modulo"])
 def test_keys_are_where_the_client_puts_them(inside: Inside, tmp_path: Path, ring: str) -> None:
     lines = [f"{number / 100:.2f},get,key-{number},20\n" for number in range(1000)]

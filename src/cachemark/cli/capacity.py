@@ -10,9 +10,11 @@ from cyclopts import Parameter
 
 from cachemark.cli import completers
 from cachemark.cli.trace import TraceReading, show_document
+from cachemark.host.process import binary_path
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
 from cachemark.model.errors import UsageError
+from cachemark.model.experiment_file import load
 from cachemark.model.miss_ratio import CheckedTrace
 from cachemark.model.trace_statistics import ShownTrace, ToldTrace, TraceOrigin
 from cachemark.model.units import MIB
@@ -20,6 +22,7 @@ from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 from cachemark.report.measured_rates import measured_rates
 from cachemark.runs.storage.store import open_run
+from cachemark.runs.tapes import TapeCache
 from cachemark.runs.trace_files import planned_fleet, predicted_trace, shown_trace, written_trace
 
 # The page's curve goes from this fraction of the fleet's memory to the same multiple of it.
@@ -66,7 +69,7 @@ class MeasuredRun:
 
 def capacity(
     source: Annotated[
-        str, Parameter(help="a trace or a tape; or a running memcached, as HOST:PORT, to record")
+        str, Parameter(help="a trace, tape or experiment; or a running memcached, as HOST:PORT")
     ],
     *,
     servers: Annotated[Path, Parameter(help="the kinds of servers, a TOML file")],
@@ -80,8 +83,7 @@ def capacity(
     ] = 0.2,
     reading: Annotated[TraceReading | None, Parameter(name="*")] = None,
     out: Annotated[
-        Path | None,
-        Parameter(help="a page (.html) with the traffic and the curve of its misses"),
+        Path | None, Parameter(help="a page (.html) with the traffic and the curve of its misses")
     ] = None,
     json: Annotated[bool, Parameter(help="print the figures as JSON")] = False,
 ) -> int:
@@ -105,6 +107,8 @@ def capacity(
             raise UsageError(
                 "--duration, --keep: they are for a running memcached", "leave them out"
             )
+        if path.suffix == ".toml":
+            path = _tape_of(path, stack.enter_context(temporary_folder()))
         words = [*(reading or TraceReading()).words]
         warm = f"--warm-up={warm_up!r}"
         options = [*words, *known, warm, f"--servers={servers}"]
@@ -121,6 +125,17 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _tape_of(experiment: Path, folder: Path) -> Path:
+    """The tape of an experiment's only workload and load, as a file of its name in `folder`."""
+    found = load(experiment)
+    if len(found.workloads) != 1 or len(found.loads) != 1:
+        count = f"{len(found.workloads)} workloads and {len(found.loads)} loads"
+        raise UsageError(f"{experiment}: it has {count}", "leave one of each")
+    tapes = TapeCache(binary_path(), folder)
+    tape = tapes.get(found.workloads[0], found.loads[0], found.timing, found.seed)
+    return tape.path.rename(folder / experiment.name)
 
 
 def _record(server: str, duration: str | None, into: Path) -> None:
