@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.builders.stored_runs import in_turns, kept, made_header, trials
@@ -81,6 +82,15 @@ def test_clients_of_one_run(runs: Path, inside: Inside) -> None:
     assert latest.returncode == 0, latest.stderr
     assert "b against a" in latest.stdout
     assert runs.exists()
+
+
+def test_names_of_runs_stand_in_the_title(runs: Path, inside: Inside) -> None:
+    for name, rate in (("early", 1000), ("late", 1100)):
+        header = msgspec.structs.replace(made_header(name, 4), name=f"the {name} build")
+        kept(runs, header, trials("a", rate))
+    told = inside("compare", "early", "late")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("late (the late build) against early (the early build)\n")
 
 
 def test_a_cell_of_each_run(runs: Path, inside: Inside) -> None:

@@ -61,12 +61,17 @@ def test_two_clients_of_a_run_are_compared(browser: "Browser", visitor: Visitor)
         other = page.get_by_role("group", name="Compared with it")
         other.get_by_label("Run").select_option(OTHER)
         page.get_by_role("button", name="Compare").click()
-        assert page.locator("h2").first.inner_text() == f"b of {OTHER} against a of {RUN}"
+        assert (
+            page.locator("h2").first.inner_text()
+            == f"b of {OTHER} against a of {RUN} (before the upgrade)"
+        )
         assert page.get_by_role("status").inner_text() == "2 no answer"
         for side in ("Baseline", "Compared with it"):
             page.get_by_role("group", name=side).get_by_label("Cell").fill("")
         page.get_by_role("button", name="Compare").click()
-        assert page.locator("h2").first.inner_text() == f"{OTHER} against {RUN}"
+        assert (
+            page.locator("h2").first.inner_text() == f"{OTHER} against {RUN} (before the upgrade)"
+        )
 
 
 def test_both_sides_are_planned_again_in_turns(browser: "Browser", visitor: Visitor) -> None:
@@ -159,7 +164,10 @@ def test_two_cells_are_compared_by_keyboard_alone(browser: "Browser", visitor: V
             page.keyboard.type(text)
         page.keyboard.press("Enter")
         page.wait_for_url("**second=b*")
-        assert page.locator("h2").first.inner_text() == f"b of {OTHER} against a of {RUN}"
+        assert (
+            page.locator("h2").first.inner_text()
+            == f"b of {OTHER} against a of {RUN} (before the upgrade)"
+        )
 
 
 def test_names_of_strangers_are_shown_and_not_obeyed(browser: "Browser", visitor: Visitor) -> None:

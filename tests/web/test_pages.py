@@ -92,12 +92,12 @@ def test_answers_are_those_of_compare(visitor: Visitor) -> None:
 
 def test_cells_of_two_runs_are_compared(visitor: Visitor) -> None:
     text = visitor.get(f"/compare?baseline={RUN}&first=a&other={OTHER}&second=b").text
-    assert "<h2>b of second against a of first</h2>" in text
+    assert "<h2>b of second against a of first (before the upgrade)</h2>" in text
     assert "one value for each run" in text
     assert "no answer" in text
     # A name on one side holds for both; a title names one cell of the run that is chosen twice.
     text = visitor.get(f"/compare?baseline={RUN}&first=b&other={OTHER}").text
-    assert "<h2>b of second against b of first</h2>" in text
+    assert "<h2>b of second against b of first (before the upgrade)</h2>" in text
     titles = [quote(f"{name} · embedded · mixed · one") for name in "ab"]
     query = f"baseline={RUN}&first={titles[0]}&other={RUN}&second={titles[1]}"
     text = visitor.get(f"/compare?{query}").text

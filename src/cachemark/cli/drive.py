@@ -43,33 +43,21 @@ class DriveOptions(WorkOptions):
         ),
     ] = None
     wire: Annotated[Literal["text", "binary", "meta"] | None, Parameter(help="the protocol")] = None
-    duration: Annotated[
-        str, Parameter(help="length of the measured window; a trace is played once")
-    ] = "10s"
+    duration: Annotated[str, Parameter(help="length of a window; a trace is played once")] = "10s"
     warmup: Annotated[
-        str | None,
-        Parameter(
-            help="length of the warm-up, which is not measured; default: 1s, none of a cold cache"
-        ),
+        str | None, Parameter(help="length of the warm-up; default: 1s, none of a cold cache")
     ] = None
     repeat: Annotated[
-        int,
-        Parameter(
-            help="number of windows, each on new connections; with --search: number of searches"
-        ),
+        int, Parameter(help="number of windows, each on new connections, or of searches")
     ] = 1
     round_trip: Annotated[
         str | None, Parameter(help="a distance to the server: a proxy adds 0.5ms, 10ms …")
     ] = None
     search: Annotated[
-        str | None,
-        Parameter(help="find the highest rate that meets an objective, such as 'p99<1ms'"),
+        str | None, Parameter(help="find the highest rate that meets an objective: 'p99<1ms'")
     ] = None
     set: Annotated[
-        tuple[str, ...],
-        Parameter(
-            completer=set_paths, help="any setting of an experiment file, such as noise=note"
-        ),
+        tuple[str, ...], Parameter(completer=set_paths, help="any setting of an experiment file")
     ] = ()
 
 

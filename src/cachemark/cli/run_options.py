@@ -59,7 +59,9 @@ class RunOptions:
         ),
     ] = None
     mix: Annotated[str | None, _work("operations and their weights: get=95,set=5")] = None
-    size: Annotated[str | None, _work("size of a value: 100, 1k..64k, lognormal:300:1")] = None
+    size: Annotated[
+        str | None, _work("size of a value: 100, 1k..64k, lognormal:300:1; of parts: a;b")
+    ] = None
     keys: Annotated[str | None, _work("number of keys: 10k, 1M")] = None
     trace: Annotated[str | None, _work("a file with recorded operations")] = None
     rate: Annotated[str | None, _work("open loop: operations per second, such as 20k")] = None

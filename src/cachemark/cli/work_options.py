@@ -16,11 +16,11 @@ class WorkOptions:
 
     mix: Annotated[str | None, Parameter(help="operations and their weights: get=95,set=5")] = None
     size: Annotated[
-        str | None, Parameter(help="size of a value: 100, 1k..64k, lognormal:300:1")
+        str | None, Parameter(help="size of a value: 100, 1k..64k, lognormal:300:1; of parts: a;b")
     ] = None
     keys: Annotated[str | None, Parameter(help="number of keys: 10k, 1M")] = None
     distribution: Annotated[
-        str | None, Parameter(help="how keys are drawn: uniform, zipf:0.99, hotspot:0.2:0.8")
+        str | None, Parameter(help="how keys are drawn: zipf:1; by parts: 0.2:0.8:zipf:1;0.8:0.2:…")
     ] = None
     zipf: Annotated[str | None, Parameter(help="the same as --distribution zipf:EXPONENT")] = None
     key_length: Annotated[str | None, Parameter(help="length of a key: 20, 16..40")] = None

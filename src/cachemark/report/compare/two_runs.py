@@ -47,8 +47,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The names of the runs."""
-        return ", ".join(header.id for header in self.headers)
+        """The ids of the runs, with what users call them."""
+        return ", ".join(f"{of.id} ({of.name})" if of.name else of.id for of in self.headers)
 
 
 def compare_runs(
