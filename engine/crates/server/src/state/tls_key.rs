@@ -12,11 +12,8 @@ use crate::state::tls_p521::Keys;
 pub fn read(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = std::fs::read(path).map_err(|error| told(&error))?;
-    let der = match PrivateKeyDer::from_pem_slice(&bytes) {
-        Ok(key) => key.secret_der().to_vec(),
-        Err(_) if bytes.first() == Some(&DER_SEQUENCE) => bytes,
-        Err(error) => return Err(told(&error)),
-    };
+    let pem = PrivateKeyDer::from_pem_slice(&bytes);
+    let der = pem.map_or(bytes, |key| key.secret_der().to_vec());
     // The content may be of another form than the label says.
     let forms: [PrivateKeyDer<'static>; 3] = [
         PrivatePkcs8KeyDer::from(der.clone()).into(),
@@ -30,6 +27,3 @@ pub fn read(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
                or Ed25519, without a passphrase")
     })
 }
-
-/// The first byte of every key in DER.
-const DER_SEQUENCE: u8 = 0x30;

@@ -57,6 +57,23 @@ fn a_key_may_have_each_form_that_openssl_reads() {
     answers_in_tls("SEC 1");
 }
 
+#[test]
+fn an_unreadable_key_is_refused_with_the_kinds_that_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    make_certificate(folder, "cert", "key");
+    let refused = || Tls::read(files(folder)).expect_err("no key to read");
+    let with_passphrase = ["-pass", "pass:word", "-out", "key.pem"];
+    convert(
+        folder,
+        &[&["genpkey", "-algorithm", "ed25519", "-aes256"][..], &with_passphrase].concat(),
+    );
+    assert!(refused().contains("key.pem: the server cannot use this key"), "{}", refused());
+    assert!(refused().contains("without a passphrase"), "{}", refused());
+    std::fs::write(folder.join("key.pem"), "no key").expect("a file");
+    assert!(refused().contains("it needs an RSA key"), "{}", refused());
+}
+
 /// The messages of openssl about a connection to this server, made with these options.
 fn seen_by_openssl(server: &Server, options: &[&str]) -> String {
     let asked = Command::new("openssl")
