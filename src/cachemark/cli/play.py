@@ -69,8 +69,9 @@ def play_shown(job: Job) -> list[Outcome]:
     except KeyboardInterrupt:
         audit = run.audit()
         plan = job.plan.without(audit.skipped) if audit else job.plan
+        kept = run.done() & {trial.index for trial in plan.trials}
         say(
-            f"interrupted: {len(run.done())} of {len(plan.trials)} trials are kept; "
+            f"interrupted: {len(kept)} of {len(plan.trials)} trials are kept; "
             f"continue with: cachemark run --resume {shlex.quote(str(run.folder))}"
         )
         raise
