@@ -62,6 +62,10 @@ WORK = {
         "get=3,set_noreply=2,delete_noreply=1,touch_noreply=1",
         *["--keys", "90", "--ops", "3000"],
     ],
+    "sets that are too large": [
+        *["--mix", "get=1,set=1", "--size", "9=9,1200000=1", "--keys", "50", "--ops", "600"],
+        *["--set", "workloads.prefill=0"],
+    ],
     "reads that fill": [
         "--mix",
         "fetch=1",
@@ -273,6 +277,9 @@ def _check_forms(inside: Inside, lines: list[Line]) -> None:
         evicted = shown(line.evictions()) if line.evictions() else "none"
         for text in readable:
             assert f" {evicted}." in text
+        if failed := line.count("attempts") - line.count("ok"):
+            share = f"({100 * failed / line.count('attempts'):.1f} %)"
+            assert all(share in text for text in [*readable, form(inside, "answers")])
         if refused := line.count("not_stored"):
             # In this order: of 4,000 operations, one share in eighteen is rounded otherwise.
             share = f"({100 * (refused / line.count('ok')):.1f} %)"

@@ -70,7 +70,12 @@ def compare_command(report: Report) -> str:
 
 
 def _shown(table: Table) -> Table:
-    return table.only([at for at, column in enumerate(table.columns) if column.id in _SHOWN])
+    """The columns of a short table; errors only if there are any."""
+    failed = {
+        row[at] for at, of in enumerate(table.columns) if of.id == "errors" for row in table.rows
+    }
+    shown = _SHOWN | ({"errors"} if failed - {"0", "–"} else set())
+    return table.only([at for at, column in enumerate(table.columns) if column.id in shown])
 
 
 def _left_out(report: Report) -> list[str]:

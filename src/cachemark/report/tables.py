@@ -207,8 +207,12 @@ def _cpu(of: Interval | None) -> str:
 
 
 def _errors(kind: KindSummary) -> str:
+    """Failed operations by their kind, and their part of all."""
     count = sum(kind.errors.values())
-    return "0" if not count else ", ".join(f"{n} {name}" for name, n in kind.errors.items())
+    if not count:
+        return "0"
+    share = 100 * count / (count + kind.ok + kind.not_stored)
+    return ", ".join(f"{n} {name}" for name, n in kind.errors.items()) + f" ({share:.1f} %)"
 
 
 def self_comparison(group: Group) -> str:
