@@ -8,12 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from cachemark.model.outcome import Outcome
-from cachemark.runs.play import Job, play
 from cachemark.runs.storage.store import open_run
 from tests.builders.small_experiments import TRIALS, read_outcomes, write
 from tests.cli.in_process import Inside
@@ -367,16 +366,3 @@ def test_the_emcache_suite_fills_to_its_part(inside: Inside, tmp_path: Path) -> 
         if outcome.trial.cell.workload == "fill":
             held, limit = (int(outcome.stats_after[n]) for n in ("bytes", "limit_maxbytes"))
             assert abs(100 * held / limit - 80) < 1
-
-
-def test_interrupted_run_counts_no_cells_that_cannot_be_played(
-    tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def play_and_interrupt(job: Job, *more: Any) -> list[Outcome]:
-        play(job, *more)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("cachemark.cli.play.play", play_and_interrupt)
-    monkeypatch.delenv("QUICKCACHED_HOME", raising=False)
-    ended = inside("run", write(tmp_path), "--server", "embedded", "--server", "quickcached")
-    assert "interrupted: 2 of 2 trials are kept" in ended.stderr

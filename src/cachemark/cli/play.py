@@ -45,7 +45,6 @@ def play_shown(job: Job) -> list[Outcome]:
     known: dict[int, QuestionStandings] = {}
 
     def ranked(outcomes: list[Outcome]) -> QuestionStandings:
-        # The terminal and the pages show the same.
         if len(outcomes) not in known:
             known[len(outcomes)] = standing(experiment, outcomes)
         return known[len(outcomes)]
