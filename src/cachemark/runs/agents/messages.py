@@ -345,20 +345,7 @@ class HostAnswer(msgspec.Struct, frozen=True, kw_only=True):
     failure: HostFailure | None = None
 
 
+# Write a message as JSON, and read it again. The readers raise one of `errors.DECODE_ERRORS`.
+encode = msgspec.json.encode
 _requests: msgspec.json.Decoder[AnyRequest] = msgspec.json.Decoder(AnyRequest)
-_answers = msgspec.json.Decoder(HostAnswer)
-
-
-def encode(message: object) -> bytes:
-    """A request or an answer as JSON."""
-    return msgspec.json.encode(message)
-
-
-def decode_request(text: bytes) -> AnyRequest:
-    """Read a request. Raises one of `errors.DECODE_ERRORS`."""
-    return _requests.decode(text)
-
-
-def decode_answer(text: bytes) -> HostAnswer:
-    """Read an answer. Raises one of `errors.DECODE_ERRORS`."""
-    return _answers.decode(text)
+decode_request, decode_answer = _requests.decode, msgspec.json.Decoder(HostAnswer).decode
