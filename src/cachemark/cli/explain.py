@@ -47,7 +47,7 @@ def explain(
 ) -> None:
     """Explain how a figure was computed, or what a verdict (INVALID) or a rule (steal) means."""
     if what is not None and (found := _term(what)) is not None:
-        print_text(_term_text(what, found))
+        print_text(f"{what}: {found.meaning}" + (f"\n{found.remedy}" if found.remedy else ""))
         return
     run = latest_run(runs) if what is None or what == _LATEST else _run(what, runs)
     outcomes = run.outcomes()
@@ -66,10 +66,6 @@ def _term(text: str) -> Explanation | None:
     # A finding of the kernel's log also names what it found.
     word = text.lower().partition(" ")[0]
     return verdict or known.states.get(word) or known.rules.get(word)
-
-
-def _term_text(name: str, found: Explanation) -> str:
-    return f"{name}: {found.meaning}" + (f"\n{found.remedy}" if found.remedy else "")
 
 
 def _run(name: str, runs: Path) -> Run:

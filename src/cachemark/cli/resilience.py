@@ -130,7 +130,7 @@ def resilience(
         clients=_clients((*clients, *client), known, quick=quick),
         profiles=list(dict.fromkeys(profile or PROFILES)),
         faults=[fault.name for fault in chosen_faults(faults, quick=quick, lasting=lasting)],
-        sittings=_sittings(sittings, quick=quick),
+        sittings=(_QUICK_SITTINGS if quick else _SITTINGS) if sittings is None else sittings,
     )
     return _play_plan(plan, storage, known, playing, forms)
 
@@ -210,10 +210,6 @@ def _print_progress(out: Console, outcome: CellOutcome) -> None:
     why = reason or "; ".join(reasons([outcome]))
     text = f"{name.client}  {name.profile}  {name.fault}  {name.sitting}"
     print_toned(out, toned(word, word), f"{text}: {why}" if why else text)
-
-
-def _sittings(asked: int | None, *, quick: bool) -> int:
-    return (_QUICK_SITTINGS if quick else _SITTINGS) if asked is None else asked
 
 
 def _check_jobs(jobs: int) -> None:

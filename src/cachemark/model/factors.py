@@ -94,7 +94,7 @@ def compression(
     `value_bytes` is the total size of the values of the `items` new items.
     """
     stored, grown = after.delta(before, "bytes"), after.delta(before, "curr_items")
-    evidence, answer = "the server reports no bytes and curr_items", _unknown()
+    evidence, answer = "the server reports no bytes and curr_items", "unknown"
     if stored is not None and grown is not None:
         evidence = (
             f"{value_bytes} value bytes in {items} items took {stored} bytes of the server, "
@@ -134,7 +134,3 @@ def replies(level: str, operations: int, before: ServerStats, after: ServerStats
     answer: ProofAnswer = "proved" if answered == (level == "reply") else "void"
     evidence = f"the server wrote {written} bytes for {operations} stores"
     return Proof(factor="replies", level=level, answer=answer, evidence=evidence)
-
-
-def _unknown() -> ProofAnswer:
-    return "unknown"

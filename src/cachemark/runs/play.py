@@ -92,12 +92,11 @@ def play(
 
     Raises UsageError, and TrialError if the stage can play no more; the run keeps its outcomes.
     """
-    keep = job.run.header.experiment.awake
     with (
         job.run,
         display as shown,
         temporary_folder() as folder,
-        awake(usable_cpus()) if keep else nullcontext() as awake_pid,
+        awake(usable_cpus()) if job.run.header.experiment.awake else nullcontext() as awake_pid,
     ):
         settings = _audited(job, TapeCache(job.parties.engine, folder), awake_pid, shown)
         plan, outcomes = settings.plan, job.run.outcomes()

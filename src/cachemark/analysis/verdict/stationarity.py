@@ -13,7 +13,6 @@ otherwise readings of the server's counters. For an open loop, these show only a
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -97,7 +96,7 @@ def check_stationarity(
 
 def stationarity_findings(found: Stationarity) -> list[Finding]:
     """The findings; empty if the window was stationary, or could not be judged."""
-    weight = _weight(found)
+    weight = "NON_STATIONARY" if _rose_throughout(found) else "note"
     if found.warmup_end_ms is not None:
         seconds = found.warmup_end_ms / 1e3
         text = f"the window began with a warm-up of {seconds:.3g} s ({_levels_text(found)})"
@@ -135,10 +134,6 @@ def _drifts(found: Stationarity) -> bool:
     # The trend of rises may fall below -100 %, which has no logarithm: it counts as a tenth.
     change = abs(float(np.log(max(0.1, 1 + (found.trend_percent or 0.0) / 100))))
     return change > _APART and (found.kpss or 0.0) > KPSS_CRITICAL
-
-
-def _weight(found: Stationarity) -> Literal["NON_STATIONARY", "note"]:
-    return "NON_STATIONARY" if _rose_throughout(found) else "note"
 
 
 def _rose_throughout(found: Stationarity) -> bool:

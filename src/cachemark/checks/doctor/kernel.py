@@ -111,7 +111,7 @@ def background_activity(root: Path, cpus: int) -> list[Check]:
     running = field(read(root / "proc/stat"), "procs_running", " ")
     # This process is one of them.
     more = int(running) - 1 - cpus if running.isdecimal() else None
-    names = _processes(root)
+    names = {read(path) for path in (root / "proc").glob("[0-9]*/comm")}
     return [
         limit_check(
             "runnable threads",
@@ -129,10 +129,6 @@ def background_activity(root: Path, cpus: int) -> list[Check]:
 def _absent(name: str, there: bool, remedy: str) -> Check:
     value = "runs" if there else "does not run"
     return judged_check(name, value, "warn if it runs", remedy, "warn" if there else "ok")
-
-
-def _processes(root: Path) -> set[str]:
-    return {read(path) for path in (root / "proc").glob("[0-9]*/comm")}
 
 
 def _tracer(root: Path) -> Check:

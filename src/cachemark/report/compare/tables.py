@@ -98,7 +98,7 @@ def _table(compared: ComparisonReport, figure: Figure) -> Table:
 
 
 def _figures(of: Comparison, ratio: Interval, figure: Figure) -> list[str]:
-    p = _ABSENT if of.p_holm is None else _p(of.p_holm)
+    p = _ABSENT if of.p_holm is None else (f"{of.p_holm:.3f}" if of.p_holm >= 0.001 else "<0.001")
     answer = of.answer if of.tested else _NO_ANSWER
     return [
         value(of.second_value, figure),
@@ -117,10 +117,6 @@ def _ratio(of: Comparison, ratio: Interval) -> str:
     if wide is None or wide.low is None or wide.high is None:
         return own
     return f"{own}, corrected {wide.low:.3f}–{wide.high:.3f}"
-
-
-def _p(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
 def value(of: Interval | None, figure: Figure) -> str:

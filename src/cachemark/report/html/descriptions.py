@@ -11,7 +11,7 @@ _WHOLE = re.compile("[0-9]{1,15}")
 
 def workload(of: Workload) -> str:
     """Such as: 9 get : 1 set; 2,000 keys of 20 bytes, zipf:0.99; values of 100 bytes."""
-    described = [_operations(of), _keys(of), _values(of)]
+    described = [_operations(of), _keys(of), f"values of {_range(of.values.size)} bytes"]
     parts = [f"the trace {of.trace}"] if of.trace else described
     if of.hit_ratio is not None:
         parts.append(f"{of.hit_ratio:.1%} of the reads find something")
@@ -40,10 +40,6 @@ def _keys(of: Workload) -> str:
         return f"keys {', '.join(keys.names[:4])}{' …' if len(keys.names) > 4 else ''}"
     form = f"like {keys.pattern}" if keys.pattern else f"of {_range(keys.length)} bytes"
     return f"{count} {form}" + ("" if keys.count == 1 else f", {keys.distribution}")
-
-
-def _values(of: Workload) -> str:
-    return f"values of {_range(of.values.size)} bytes"
 
 
 def _range(text: str) -> str:

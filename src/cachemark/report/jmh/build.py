@@ -87,7 +87,7 @@ def _row(
         operation=operation,
         value_bytes=size,
         threads=threads,
-        rate=_rate(rate.metric) if rate else None,
+        rate=Rate(ops_per_s=rate.metric.score, error_per_s=_error(rate.metric)) if rate else None,
         times=_times(times.metric) if times else None,
         published=_published(
             jmh_figures.published_row(client, rate, settings) if rate else None,
@@ -118,10 +118,6 @@ def _published_times(row: Row) -> Times:
         error_s=row.figures["error_s"],
         percentiles_s={str(float(percent)): seconds for percent, seconds in row.percentiles},
     )
-
-
-def _rate(metric: JmhMetric) -> Rate:
-    return Rate(ops_per_s=metric.score, error_per_s=_error(metric))
 
 
 def _times(metric: JmhMetric) -> Times:

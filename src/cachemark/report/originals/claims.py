@@ -58,10 +58,6 @@ class _Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     words: str = "× as fast"
 
 
-def _claims() -> tuple[_Claim, ...]:
-    return shipped_rows(Path(__file__).with_name("claims.toml"), "claim", _Claim)
-
-
 def judged(table: PublishedTable, trials: Sequence[Sequence[Outcome]]) -> list[str]:
     """A sentence for each claim that the rows of today can judge."""
     if table.figure != FIGURE:
@@ -69,7 +65,7 @@ def judged(table: PublishedTable, trials: Sequence[Sequence[Outcome]]) -> list[s
     names = [row.label.rpartition(",")[0] for row in table.row]
     rows = {name: _row(own, table) for name, own in zip(names, trials, strict=True)}
     sentences: list[str] = []
-    for claim in _claims():
+    for claim in shipped_rows(Path(__file__).with_name("claims.toml"), "claim", _Claim):
         if not table.title.startswith(f"{claim.table},"):
             continue
         answers = [(what, _judge(claim, store, rows, table)) for store, what in _STORES.items()]

@@ -5,7 +5,7 @@ from cachemark.analysis.statistics import Interval, KindSummary
 from cachemark.model.experiment import Load
 from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.report.document import Plot, Table, plain_table
-from cachemark.report.model import ClientRow, Group, Report
+from cachemark.report.model import Group, Report
 from cachemark.report.plots.layout import LINES_ACROSS
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, from_to, line_plot, rate_axis
 from cachemark.report.plots.plot import slug
@@ -59,7 +59,7 @@ def _plot(groups: list[Group], percent: int, place: str, width: int) -> Plot | N
 def _line(client: str, groups: list[Group], percent: int) -> ChartLine:
     marks: list[ChartPoint] = []
     for group in groups:
-        total = next((_total(row) for row in group.rows if row.name == client), None)
+        total = next((row.summary.total for row in group.rows if row.name == client), None)
         of = _percentile(total, percent)
         if total is None or of is None:
             continue
@@ -75,10 +75,6 @@ def _line(client: str, groups: list[Group], percent: int) -> ChartLine:
         )
     series = next((row.series for g in groups for row in g.rows if row.name == client), None)
     return ChartLine(label=client, marks=marks, series=series)
-
-
-def _total(row: ClientRow) -> KindSummary | None:
-    return row.summary.total
 
 
 def _percentile(total: KindSummary | None, percent: int) -> Interval | None:

@@ -151,15 +151,11 @@ def _lines(drawn: Sequence[Panel]) -> list[Sequence[Panel]]:
     return [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
 
 
-def _thick(panel: Panel) -> float:
-    return 9.5 if panel.key else 11.0
-
-
 def _rows(panel: Panel, stretch: float) -> tuple[list[_NameRow], float]:
     """The names of a panel, the best first, each with space for its bars; and their height."""
     behind = _behind(panel)
     rows: list[_NameRow] = []
-    top, thick = 0.0, stretch * _thick(panel)
+    top, thick = 0.0, stretch * (9.5 if panel.key else 11.0)
     for label, items in sorted(_of_name(panel).items(), key=lambda of: behind.get(of[0], math.inf)):
         rows.append(_NameRow(label=label, top=top, count=len(items), thick=thick))
         top += len(items) * thick + stretch * _BETWEEN

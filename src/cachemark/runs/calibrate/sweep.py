@@ -26,7 +26,7 @@ from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.run_header import HostFacts
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.trials.setting import Setting, TrialTarget
+from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import run_trial
 
 _READY_S = 10.0
@@ -231,13 +231,9 @@ class _CalibrationRun:
             server_cpus=settings.server_cpus,
             worker_cpus=settings.worker_cpus,
             noise="note",
-            target=_null_target(tape.path, settings.server_cpus) if self._null else None,
+            target=(lambda: responder(tape.path, settings.server_cpus)) if self._null else None,
         )
         return run_trial(setting, lambda _: None)
-
-
-def _null_target(tape: Path, cpus: str) -> TrialTarget:
-    return lambda: responder(tape, cpus)
 
 
 def _measure_step(
