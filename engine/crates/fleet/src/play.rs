@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use cachemark_miss_ratio::{
-    Choice, Fill, Fills, LruCurve, Memcached, Operation, Population, Ratio, Request, Step, Tally,
-    Task,
+    Choice, Fill, Fills, Followed, LruCurve, Memcached, Operation, Population, Ratio, Request,
+    Step, Tally, Task,
 };
 use foldhash::fast::FixedState;
 use serde::Serialize;
@@ -148,10 +148,10 @@ impl Sums {
     }
 
     /// `reads`: all of the period; `all`: requests, of which each of `servers` has its part.
-    fn period(&self, reads: u64, (all, servers): (f64, usize), is_part: bool) -> Period {
+    fn period(&self, reads: u64, (all, servers): (f64, usize), followed: Followed) -> Period {
         let most = self.requests.iter().copied().fold(0.0, f64::max);
         Period {
-            misses: self.tally.miss_ratio((reads, self.tally.reads().0), is_part),
+            misses: self.tally.miss_ratio((reads, self.tally.reads().0), followed),
             hottest: if all > 0.0 { most * servers as f64 / all } else { 0.0 },
         }
     }
@@ -268,7 +268,8 @@ impl FleetPlay {
     }
 
     pub fn played(&self) -> Played {
-        let is_part = self.choice.part() < 1.0 || self.setting.sampled > 1;
+        let followed =
+            Followed { part: self.choice.part(), of_all_keys: self.setting.sampled == 1 };
         let servers = self.setting.servers;
         let all = self.before.all();
         let loss = self.lost.as_ref().map(|lost| {
@@ -276,7 +277,7 @@ impl FleetPlay {
             let whole = (lost.sums[0].all(), servers);
             let case = |(case, sums): (&LossCase, &Sums)| {
                 let is_there = *case != LossCase::Gutter || lost.gutter.is_some();
-                is_there.then(|| (*case, sums.period(lost.reads, whole, is_part)))
+                is_there.then(|| (*case, sums.period(lost.reads, whole, followed)))
             };
             Loss {
                 server: lost.server,
@@ -292,7 +293,7 @@ impl FleetPlay {
             is_memcached: matches!(self.servers.first(), Some(Server::Memcached(_))),
             part: self.choice.part(),
             reads: self.reads,
-            before: self.before.period(self.reads, (all, servers), is_part),
+            before: self.before.period(self.reads, (all, servers), followed),
             keys_of_server: self.keys.iter().map(HashSet::len).collect(),
             loss,
         }

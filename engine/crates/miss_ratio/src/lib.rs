@@ -32,5 +32,5 @@ pub use memcached::Memcached;
 pub use predictor::{Curve, Plan, Point, Policy, Prediction, Predictor};
 pub use request::{NO_SIZE, Operation, Request};
 pub use slabs::{ITEM_HEADER_BYTES, SlabClass, SlabClasses, item_bytes};
-pub use tally::{GROUPS, Ratio, Tally};
+pub use tally::{Followed, GROUPS, Ratio, Tally};
 pub use weight_tree::WeightTree;

@@ -10,7 +10,7 @@ use crate::lasting::{LastingItems, LastingKeys};
 use crate::lru_curve::LruCurve;
 use crate::memcached::Memcached;
 use crate::request::{Operation, Request};
-use crate::tally::{Ratio, Tally};
+use crate::tally::{Followed, Ratio, Tally};
 
 /// A simulated store of the embedded server holds real bytes: at most this number. With fewer than the least, its needs
 /// besides items would be too much of it.
@@ -229,15 +229,16 @@ impl Predictor {
 
     fn curve(&self, policy: Policy, tallies: impl Iterator<Item = (f64, Tally)>) -> Curve {
         let point = |(size, (part, tally)): (&u64, (f64, Tally))| {
-            let is_part = part < 1.0 || self.plan.sampled > 1;
             let least_part = self.least_part(policy, *size);
             let shows = |ratio: Ratio| (part >= least_part).then_some(ratio);
+            let followed = Followed { part, of_all_keys: self.plan.sampled == 1 };
+            let population = (self.reads, tally.reads().0);
             Point {
                 memory_bytes: *size,
                 part,
                 least_part,
-                misses: shows(tally.miss_ratio((self.reads, tally.reads().0), is_part)),
-                byte_misses: shows(tally.byte_miss_ratio(1.0 / part, is_part)),
+                misses: shows(tally.miss_ratio(population, followed)),
+                byte_misses: shows(tally.byte_miss_ratio(followed)),
             }
         };
         Curve { policy, points: self.plan.sizes.iter().zip(tallies).map(point).collect() }

@@ -25,6 +25,19 @@ pub struct Ratio {
     pub error: f64,
 }
 
+/// The keys that were followed, beside the hottest: this part of those in the trace, which has all keys or some.
+#[derive(Clone, Copy, Debug)]
+pub struct Followed {
+    pub part: f64,
+    pub of_all_keys: bool,
+}
+
+impl Followed {
+    fn is_part(self) -> bool {
+        self.part < 1.0 || !self.of_all_keys
+    }
+}
+
 /// The group of a key.
 fn group_of(hash: u64) -> usize {
     // The highest bits choose keys.
@@ -151,17 +164,44 @@ impl Tally {
     }
 
     /// The part of all reads that missed. `population`: the reads of the whole trace, and its reads of the hottest
-    /// keys. `is_part`: the other keys were followed only in part.
-    pub fn miss_ratio(&self, population: (u64, u64), is_part: bool) -> Ratio {
-        self.ratio(population, is_part, |reads| (reads.reads, reads.misses))
+    /// keys.
+    pub fn miss_ratio(&self, population: (u64, u64), followed: Followed) -> Ratio {
+        let by_line = followed.part < 1.0 && followed.of_all_keys;
+        let found = by_line.then(|| self.by_line(population, followed.part)).flatten();
+        found.unwrap_or_else(|| {
+            self.ratio(population, followed.is_part(), |reads| (reads.reads, reads.misses))
+        })
+    }
+
+    /// The misses of all reads, from those that were followed and from how many more reads their keys have than
+    /// this part of the keys should: by a line through the groups (regression estimator; Cochran, Sampling
+    /// Techniques, 7.1). `None` if a group has no reads, or all have the same number.
+    fn by_line(&self, (all, hot_all): (u64, u64), part: f64) -> Option<Ratio> {
+        let groups = self.groups.map(|reads| (reads.reads as f64, reads.misses as f64));
+        let number = GROUPS as f64;
+        let asked: f64 = groups.iter().map(|(asked, _)| asked).sum();
+        let missed: f64 = groups.iter().map(|(_, missed)| missed).sum();
+        let apart = groups.map(|(a, m)| (a - asked / number, m - missed / number));
+        let squares: f64 = apart.iter().map(|(a, _)| a * a).sum();
+        if squares == 0.0 || groups.iter().any(|(asked, _)| *asked == 0.0) {
+            return None;
+        }
+        // A read more is at most a miss more.
+        let slope = (apart.iter().map(|(a, m)| a * m).sum::<f64>() / squares).clamp(0.0, 1.0);
+        let others = all.saturating_sub(hot_all) as f64;
+        let misses = (missed + slope * (others * part - asked)) / part;
+        let value = (misses.clamp(0.0, others) + self.hot.misses as f64) / all as f64;
+        let residuals: f64 = apart.iter().map(|(a, m)| (m - slope * a).powi(2)).sum();
+        let error = (number / (number - 2.0) * residuals).sqrt() / part / all as f64;
+        Some(Ratio { value, error })
     }
 
     /// The part of all bytes that were asked for and missed. The bytes of the other keys are weighed as reads are.
-    pub fn byte_miss_ratio(&self, scale: f64, is_part: bool) -> Ratio {
+    pub fn byte_miss_ratio(&self, followed: Followed) -> Ratio {
         let of = |reads: &Reads| (reads.bytes, reads.missed_bytes);
         let bytes: u64 = self.groups.iter().map(|reads| reads.bytes).sum();
-        let population = ((bytes as f64 * scale) as u64 + self.hot.bytes, self.hot.bytes);
-        self.ratio(population, is_part, of)
+        let population = ((bytes as f64 / followed.part) as u64 + self.hot.bytes, self.hot.bytes);
+        self.ratio(population, followed.is_part(), of)
     }
 
     /// `population`: all of the trace, and the hottest keys.
@@ -195,5 +235,38 @@ impl Tally {
     /// Reads of keys that were followed: of the hottest, and of others.
     pub fn reads(&self) -> (u64, u64) {
         (self.hot.reads, self.groups.iter().map(|reads| reads.reads).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads and misses of the groups; 500 reads of hot keys, of which 50 missed.
+    fn tally(groups: impl Fn(u64) -> (u64, u64)) -> Tally {
+        let reads = |(reads, misses)| Reads { reads, misses, ..Reads::default() };
+        Tally { groups: std::array::from_fn(|at| reads(groups(at as u64))), hot: reads((500, 50)) }
+    }
+
+    const TENTH: Followed = Followed { part: 0.1, of_all_keys: true };
+
+    #[test]
+    fn more_reads_than_their_part_are_taken_off_along_the_line() {
+        // 16 groups have 28,000 reads; a tenth of 250,000 reads would have been 25,000.
+        let of = tally(|at| (1000 + 100 * at, 112 + 10 * at)).miss_ratio((250_500, 500), TENTH);
+        let misses = (112.0 * 16.0 + 1200.0 - 0.1 * 3000.0) * 10.0 + 50.0;
+        assert!((of.value - misses / 250_500.0).abs() < 1e-12, "{of:?}");
+        assert!(of.error < 1e-12, "{of:?}");
+    }
+
+    #[test]
+    fn without_a_line_it_is_the_ratio_of_reads() {
+        let by_ratio = Followed { of_all_keys: false, ..TENTH };
+        for groups in [|_| (1000, 100), |at| (100 * at, 10 * at)] {
+            let of = tally(groups);
+            let ratio = of.miss_ratio((250_500, 500), by_ratio);
+            assert_eq!(of.miss_ratio((250_500, 500), TENTH), ratio);
+            assert!((ratio.value - (25_000.0 + 50.0) / 250_500.0).abs() < 1e-12, "{ratio:?}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The LRU curve against a naive model: a cache for each size, with a list that is searched.
 
-use cachemark_miss_ratio::{Fill, LruCurve, SlabClasses, Step, Task, WeightTree, item_bytes};
+use cachemark_miss_ratio::{
+    Fill, Followed, LruCurve, SlabClasses, Step, Task, WeightTree, item_bytes,
+};
 use proptest::prelude::*;
 
 const KEY_BYTES: u8 = 10;
@@ -111,7 +113,7 @@ fn misses_of_both(steps: &[Step], sizes: &[u64]) -> Vec<(f64, f64)> {
     let of = |(tally, missed): (cachemark_miss_ratio::Tally, u64)| {
         assert_eq!(tally.reads(), (0, gets));
         let ratio = if gets == 0 { 0.0 } else { missed as f64 / gets as f64 };
-        (tally.miss_ratio((gets, 0), false).value, ratio)
+        (tally.miss_ratio((gets, 0), Followed { part: 1.0, of_all_keys: true }).value, ratio)
     };
     curve.tallies().into_iter().zip(misses).map(of).collect()
 }
