@@ -98,3 +98,12 @@ class Line:
         failed = any(operation.get("errors") for operation in self.operations.values())
         judged = "" if kind == "all" or len(self.operations) == 1 else kind
         return few or failed or (judged, percent) in withheld
+
+
+def shown(rate: float) -> str:
+    """A rate as people read it: three significant digits."""
+    for factor, suffix in ((1e6, " M"), (1e3, " k")):
+        if rate >= 0.9995 * factor:
+            digits = rate / factor
+            return f"{digits:.{0 if digits >= 99.95 else 1 if digits >= 9.995 else 2}f}{suffix}"
+    return f"{rate:.{0 if rate >= 99.95 else 1 if rate >= 9.995 else 2}f}"

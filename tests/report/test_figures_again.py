@@ -19,7 +19,7 @@ from cachemark.report.html import page
 from tests.cli.in_process import Inside
 from tests.report.built_once import build_once
 from tests.report.histogram_reader import at_percentile, decoded
-from tests.report.stored_line import Line
+from tests.report.stored_line import Line, shown
 
 # A burst, then one operation now and then for 1.2 s: most of its operations are in the first 0.1 s.
 TRACE = "time,op,key,size\n" + "".join(
@@ -165,15 +165,6 @@ def read_lines(folder: Path) -> list[Line]:
     return [Line(line) for line in path.read_bytes().splitlines()]
 
 
-def shown(rate: float) -> str:
-    """A rate as people read it: three significant digits."""
-    for factor, suffix in ((1e6, " M"), (1e3, " k")):
-        if rate >= 0.9995 * factor:
-            digits = rate / factor
-            return f"{digits:.{0 if digits >= 99.95 else 1 if digits >= 9.995 else 2}f}{suffix}"
-    return f"{rate:.{0 if rate >= 99.95 else 1 if rate >= 9.995 else 2}f}"
-
-
 @pytest.fixture(autouse=True)
 def text_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages without drawings: the figures are in the text."""
@@ -236,6 +227,21 @@ def check(inside: Inside, lines: list[Line]) -> None:
         _check_forms(inside, lines)
 
 
+def check_shares(inside: Inside, line: Line, readable: list[str]) -> None:
+    """Compare evictions, and the shares of failed and of refused operations."""
+    evicted = shown(line.evictions()) if line.evictions() else "none"
+    for text in readable:
+        assert f" {evicted}." in text
+    if failed := line.count("attempts") - line.count("ok"):
+        share = f"({100 * failed / line.count('attempts'):.1f} %)"
+        assert all(share in text for text in [*readable, form(inside, "answers")])
+    if refused := line.count("not_stored"):
+        # In this order: of 4,000 operations, one share in eighteen is rounded otherwise.
+        share = f"({100 * (refused / line.count('ok')):.1f} %)"
+        for text in readable:
+            assert share in text
+
+
 def _check_forms(inside: Inside, lines: list[Line]) -> None:
     valid = [line for line in lines if line.raw["verdict"] == "VALID"]
     table = list(csv.DictReader(io.StringIO(form(inside, "csv"))))
@@ -274,17 +280,7 @@ def _check_forms(inside: Inside, lines: list[Line]) -> None:
         assert int(rows["all"]["evictions"]) == line.evictions()
         for text in readable:
             assert shown(scale * line.rate()) in text
-        evicted = shown(line.evictions()) if line.evictions() else "none"
-        for text in readable:
-            assert f" {evicted}." in text
-        if failed := line.count("attempts") - line.count("ok"):
-            share = f"({100 * failed / line.count('attempts'):.1f} %)"
-            assert all(share in text for text in [*readable, form(inside, "answers")])
-        if refused := line.count("not_stored"):
-            # In this order: of 4,000 operations, one share in eighteen is rounded otherwise.
-            share = f"({100 * (refused / line.count('ok')):.1f} %)"
-            for text in readable:
-                assert share in text
+        check_shares(inside, line, readable)
 
 
 # One trial of the native client, which counts on a noisy machine too.

@@ -19,7 +19,8 @@ from cachemark.model.histogram import Histogram
 from tests.cli.in_process import Inside
 from tests.conftest import cli_in
 from tests.report.histogram_reader import at_percentile
-from tests.report.test_figures_again import Line, form, read_lines, shown
+from tests.report.stored_line import Line, shown
+from tests.report.test_figures_again import form, read_lines
 
 pytestmark = pytest.mark.slow("plays open loops at several rates, twice")
 # Callers disturb each other's cas, so some operations are answered and store nothing.

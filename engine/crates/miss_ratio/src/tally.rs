@@ -251,7 +251,7 @@ mod tests {
     const TENTH: Followed = Followed { part: 0.1, of_all_keys: true };
 
     #[test]
-    fn more_reads_than_their_part_are_taken_off_along_the_line() {
+    fn a_hot_part_is_corrected_along_the_line() {
         // 16 groups have 28,000 reads; a tenth of 250,000 reads would have been 25,000.
         let of = tally(|at| (1000 + 100 * at, 112 + 10 * at)).miss_ratio((250_500, 500), TENTH);
         let misses = (112.0 * 16.0 + 1200.0 - 0.1 * 3000.0) * 10.0 + 50.0;
