@@ -1,4 +1,4 @@
-"""The plan of a fleet beside real memcacheds, one of which is killed: hits, and the hottest's load.
+"""The plan of a fleet beside real memcacheds, one of which is killed: hits, and each one's load.
 
     python benchmarks/lost_server.py [--servers 8] [--memory 2] [--seconds 400]
 
@@ -72,13 +72,10 @@ def _gets(servers: list[RunningServer]) -> list[int]:
 
 
 class Period(NamedTuple):
-    """The share of gets that hit, and the hottest server's gets as a multiple of the mean.
-
-    The mean is over all servers, the lost one too.
-    """
+    """The share of gets that hit, and of all gets that each server got."""
 
     hits: float
-    hottest: float
+    parts: list[float]
 
 
 class Compared(NamedTuple):
@@ -88,15 +85,17 @@ class Compared(NamedTuple):
     measured: Period
 
 
-def _measured(lines: list[str], servers: list[RunningServer], number: int, folder: Path) -> Period:
+def _measured(lines: list[str], servers: list[RunningServer], folder: Path) -> Period:
     begun = _gets(servers)
     hits = _played(lines, [server.addresses[0] for server in servers], folder)
     gets = [end - begin for begin, end in zip(begun, _gets(servers), strict=True)]
-    return Period(hits, max(gets) * number / sum(gets))
+    return Period(hits, [count / sum(gets) for count in gets])
 
 
-def _predicted(period: dict[str, Any]) -> Period:
-    return Period(1 - period["misses"]["value"], period["hottest"])
+def _predicted(period: dict[str, Any], servers: int) -> Period:
+    # The parts end with the last server that got a request.
+    parts = period["parts"] + [0.0] * (servers - len(period["parts"]))
+    return Period(1 - period["misses"]["value"], parts)
 
 
 def lose_one(number: int, memory: int, seconds: int, folder: Path) -> tuple[Compared, Compared]:
@@ -116,15 +115,15 @@ def lose_one(number: int, memory: int, seconds: int, folder: Path) -> tuple[Comp
         # A fifth fills the caches, and the loss is in the middle of the rest.
         warm, lost_at = len(lines) // 5, len(lines) * 3 // 5
         _played(lines[:warm], addresses, folder)
-        before = _measured(lines[warm:lost_at], servers, number, folder)
+        before = _measured(lines[warm:lost_at], servers, folder)
         lost = servers.pop(loss["server"])
         assert lost.pid is not None
         os.kill(lost.pid, signal.SIGKILL)
-        minute = lines[lost_at : lost_at + loss["seconds"] * _RATE]
-        after = _measured(minute, servers, number, folder)
+        after = _measured(lines[lost_at : lost_at + loss["seconds"] * _RATE], servers, folder)
+    after.parts.insert(loss["server"], 0.0)
     return (
-        Compared(_predicted(plan["before"]), before),
-        Compared(_predicted(dict(loss["cases"])["dropped"]), after),
+        Compared(_predicted(plan["before"], number), before),
+        Compared(_predicted(dict(loss["cases"])["dropped"], number), after),
     )
 
 
@@ -140,7 +139,8 @@ def main() -> None:
     for name, both in zip(("before", "in the minute after a server is killed"), found, strict=True):
         predicted, measured = both
         print(f"hits {name}: predicted {predicted.hits:.2%}, measured {measured.hits:.2%}")
-        print(f"  hottest server: {predicted.hottest:.3f}, measured {measured.hottest:.3f}")
+        for server, parts in enumerate(zip(predicted.parts, measured.parts, strict=True)):
+            print(f"  load of server {server}: {parts[0]:.3%}, measured {parts[1]:.3%}")
 
 
 if __name__ == "__main__":

@@ -238,8 +238,7 @@ def check_shares(inside: Inside, line: Line, readable: list[str]) -> None:
     if refused := line.count("not_stored"):
         # In this order: of 4,000 operations, one share in eighteen is rounded otherwise.
         share = f"({100 * (refused / line.count('ok')):.1f} %)"
-        for text in readable:
-            assert share in text
+        assert all(share in text for text in [*readable, form(inside, "answers")])
 
 
 def _check_forms(inside: Inside, lines: list[Line]) -> None:

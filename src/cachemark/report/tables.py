@@ -16,7 +16,7 @@ from cachemark.report.document import Document, DocumentPart, Plots, Table, Tabl
 from cachemark.report.model import ClientRow, Group, Metric, Report, Section
 
 _READS = frozenset({"get", "gets", "mget", "gat", "fetch"})
-_REFUSED = TableColumn("refused")
+_REFUSED = TableColumn("refused", "refused")
 _PERCENTILES = (
     TableColumn("p50", spare=8),
     TableColumn("p99", "p99", spare=9),

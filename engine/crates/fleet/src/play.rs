@@ -37,9 +37,12 @@ pub struct Setting {
 }
 
 /// The results of the same requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Period {
     pub misses: Ratio,
+    /// The part of the requests that each server got, until the last one with a request. Behind the fleet are the
+    /// servers of the gutter pool.
+    pub parts: Vec<f64>,
     /// The largest part of the requests that one server got, as a multiple of the mean of all servers before the loss.
     pub hottest: f64,
 }
@@ -152,6 +155,7 @@ impl Sums {
         let most = self.requests.iter().copied().fold(0.0, f64::max);
         Period {
             misses: self.tally.miss_ratio((reads, self.tally.reads().0), followed),
+            parts: self.requests.iter().map(|requests| requests / self.all()).collect(),
             hottest: if all > 0.0 { most * servers as f64 / all } else { 0.0 },
         }
     }
