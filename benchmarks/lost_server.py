@@ -134,6 +134,8 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=2, help="of a server, in MiB")
     parser.add_argument("--seconds", type=int, default=400, help="of the trace, from 200")
     typed = parser.parse_args()
+    if typed.servers < 2 or typed.memory < 1 or typed.seconds < 200:
+        parser.error("at least 2 servers of 1 MiB are needed, and a trace of 200 seconds")
     with tempfile.TemporaryDirectory() as folder:
         found = lose_one(typed.servers, typed.memory, typed.seconds, Path(folder))
     for name, both in zip(("before", "in the minute after a server is killed"), found, strict=True):

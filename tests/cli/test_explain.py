@@ -32,7 +32,9 @@ def test_what_is_neither_a_term_nor_a_run_is_refused(inside: Inside) -> None:
 
 
 def test_a_cell_of_trials_is_explained(cli: Cli, inside: Inside, tmp_path: Path) -> None:
-    assert cli("run", write(tmp_path, TRIALS)).returncode == 0
+    # By operations: a window of milliseconds may have none on a busy machine.
+    work = TRIALS.replace("records = 1000", "records = 1000\nops = 200")
+    assert cli("run", write(tmp_path, work)).returncode == 0
     ended = inside("explain")
     if ended.returncode:
         assert "name one, with its title or with --client" in ended.stderr

@@ -153,9 +153,10 @@ impl Sums {
     /// `reads`: all of the period; `all`: requests, of which each of `servers` has its part.
     fn period(&self, reads: u64, (all, servers): (f64, usize), followed: Followed) -> Period {
         let most = self.requests.iter().copied().fold(0.0, f64::max);
+        let answered = self.all();
         Period {
             misses: self.tally.miss_ratio((reads, self.tally.reads().0), followed),
-            parts: self.requests.iter().map(|requests| requests / self.all()).collect(),
+            parts: self.requests.iter().map(|requests| requests / answered).collect(),
             hottest: if all > 0.0 { most * servers as f64 / all } else { 0.0 },
         }
     }

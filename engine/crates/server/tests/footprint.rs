@@ -96,8 +96,8 @@ fn one_that_does_not_read_hurts_nobody() {
     }
 }
 
-/// The bytes that memcached 1.6 allocates for a connection that waits: its structure of 600 bytes, in glibc's steps, and the room
-/// for its number in tables.
+/// The bytes that memcached 1.6 allocates for a connection that waits: its structure of 600 bytes, in glibc's
+/// steps, and the room for its number in tables.
 const IDLE_BYTES_MAX: i64 = 640;
 
 #[test]

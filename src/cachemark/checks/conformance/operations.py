@@ -1,6 +1,5 @@
 """The cases that are data: a tape, how to play it, and the counts of client and server."""
 
-import tomllib
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from cachemark.checks.conformance.worker_driver import (
 from cachemark.endpoints.servers import RunningServer
 from cachemark.model import histogram
 from cachemark.model.protocol import Done, Operation, Prepare, Ready, RunRequest, Unsupported
+from cachemark.model.shipped_rows import shipped_rows
 
 _FIGURES = ("ok", "hits", "misses", "not_stored", "wrong_values", "keys")
 
@@ -59,11 +59,8 @@ class OperationCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 def read_cases(folder: Path) -> list[OperationCase]:
     """Every case of the data files."""
-    return [
-        msgspec.convert(case, OperationCase)
-        for path in sorted(folder.glob("worker/*.toml"))
-        for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]
-    ]
+    paths = sorted(folder.glob("worker/*.toml"))
+    return [case for path in paths for case in shipped_rows(path, "case", OperationCase)]
 
 
 def check_case(case: OperationCase, driver: WorkerDriver, wire: str, server: RunningServer) -> None:

@@ -77,8 +77,8 @@ fn a_server_stopped_under_load_ends_cleanly_and_closes_connections() {
 const WRITERS: usize = 24;
 const SETS: usize = 12;
 const VALUE_BYTES: usize = 600_000;
-/// The memory that the server may use beside its items: for each writer the value that arrives, in a buffer that doubles,
-/// and what any process needs.
+/// The memory that the server may use beside its items: for each writer the value that arrives, in a buffer that
+/// doubles, and what any process needs.
 const PEAK_KIB_MOST: u64 = (8 << 10) + WRITERS as u64 * 2 * 1024 + (40 << 10);
 
 fn store_large(mut stream: TcpStream, writer: usize) {

@@ -65,7 +65,8 @@ struct Seen {
     ending: Option<Ending>,
 }
 
-/// The replies that a client must see to reads of `a` and `b`, whose true replies are given, and where its bytes go wrong.
+/// The replies that a client must see to reads of `a` and `b`, whose true replies are given, and where its bytes go
+/// wrong.
 fn expected(fault: &str, wire: Wire, [a, b]: [&[u8]; 2]) -> (Seen, usize) {
     let value = a.windows(5).position(|part| part == VALUES[0]).expect("a value");
     let open = |bytes: Vec<u8>| Seen { bytes, ending: None };
