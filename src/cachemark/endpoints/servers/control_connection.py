@@ -17,7 +17,7 @@ from cachemark.model.server_stats import ServerStats
 TIMEOUT_S = 5.0
 _REPLY_BYTES_MAX = 1 << 20
 _CERTIFICATE = "tls_ca=/path names the certificates to trust, tls_name=HOST the server's name"
-_CLIENT_CERTIFICATE = "tls_client_cert=/path and tls_client_key=/path name the clients' certificate"
+_CLIENT_CERTIFICATE = "if it asks for a certificate, add tls_client_cert=/path,tls_client_key=/path"
 _LOGIN_WANTED = b"CLIENT_ERROR unauthenticated"
 _LOGIN = "add auth=USER:FILE to its name; the first line of the file is the password"
 _SASL = "if it wants a login by SASL (memcached's -S), add auth=USER:FILE,sasl=yes"
@@ -45,8 +45,7 @@ class Control:
         self._broken = ""
         self._has_stats = False
         self._timeout_s = timeout_s
-        # A server with TLS breaks off unencrypted requests; a server with SASL, any text.
-        self._remedy = _SASL if tls else f"if it wants TLS, add tls=yes to its name; {_SASL}"
+        self._remedy = _remedy_of_end(tls)
         try:
             self._socket = connect(address, timeout_s, tls)
         except (OSError, ValueError) as error:
@@ -145,10 +144,15 @@ class Control:
         except TimeoutError as error:
             raise ReplyTimeoutError(f"server {self.address}: timed out") from error
         except OSError as error:
-            asks = isinstance(error, ssl.SSLError) and "CERTIFICATE" in str(error.reason)
-            remedy = _CLIENT_CERTIFICATE if asks else self._remedy
-            raise TrialError(f"server {self.address}: {error}", remedy) from error
+            raise TrialError(f"server {self.address}: {error}", self._remedy) from error
         return reply
+
+
+def _remedy_of_end(tls: Tls | None) -> str:
+    """The remedy if a server ends the connection: with it, the alert of TLS may be lost."""
+    if tls is None:
+        return f"if it wants TLS, add tls=yes to its name; {_SASL}"
+    return _SASL if tls.client_cert else f"{_CLIENT_CERTIFICATE}; {_SASL}"
 
 
 def _table(reply: bytes) -> ServerStats:
