@@ -192,6 +192,27 @@ def test_a_narrow_screen_does_not_scroll_sideways(
             assert smallest > 0.75
 
 
+# Pieces of the first table's words that are in two lines: a name breaks at its marks only.
+_BROKEN_PIECES = """() => [...document.querySelectorAll('.firsts td.words')].flatMap(cell => {
+  cell.textContent = 'python/pymemcache against ruby/remix-stash';
+  const text = cell.firstChild, pieces = [...text.data.matchAll(/[a-z]+/g)];
+  return pieces.filter(piece => {
+    const range = document.createRange();
+    range.setStart(text, piece.index);
+    range.setEnd(text, piece.index + piece[0].length);
+    return range.getClientRects().length > 1;
+  }).map(piece => piece[0]);
+})"""
+
+
+def test_a_name_is_not_broken_within_a_word(browser: "Browser", address: str) -> None:
+    for width in (1100, 700, PHONE["width"]):
+        with page_at(browser, address, viewport={"width": width, "height": 900}) as page:
+            assert page.locator(".firsts td.words").count()
+            assert page.evaluate(_BROKEN_PIECES) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_by_keyboard_alone(desk: "Page") -> None:
     desk.keyboard.press("Tab")
     assert desk.evaluate("document.activeElement.className") == "skip"

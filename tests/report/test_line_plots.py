@@ -1,5 +1,7 @@
 """Lines for each client: over a numeric factor, over the rates of a search, over the window."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -182,11 +184,22 @@ def test_a_client_has_one_colour_in_all_plots(count: int) -> None:
     assert len({(style.role, tuple(style.dash)) for style in shown}) == count
 
 
-def test_no_two_of_many_lines_look_alike() -> None:
-    marks = [ChartPoint(x=1.0, y=1.0), ChartPoint(x=2.0, y=2.0)]
-    own = [ChartLine(label=f"c{number}", marks=marks, series=number) for number in range(9)]
-    grey = [ChartLine(label=f"native{option}", marks=marks) for option in ("", "?a=1", "?b=1")]
-    spec = line_chart([*grey, *own], 680, 240, x={}, y_title="ns")
+def marks_of(spec: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     drawn = [layer["mark"] for layer in spec["layer"] if isinstance(layer["mark"], dict)]
-    styles = [(of["color"], tuple(of["strokeDash"])) for of in drawn if of["type"] == "line"]
-    assert len(set(styles)) == len(styles) == 12
+    return [mark for mark in drawn if mark["type"] == kind]
+
+
+def test_no_two_of_many_lines_look_alike() -> None:
+    """The grey ones neither; and before each of the names is the dash of its line."""
+    marks = [ChartPoint(x=1.0, y=1.0), ChartPoint(x=2.0, y=2.0)]
+    own = [ChartLine(label=f"c{number}", marks=marks, series=number) for number in range(20)]
+    grey = [ChartLine(label=f"native{option}", marks=marks) for option in ("", "?a=1", "?b=1")]
+    for width in (680, 336):
+        spec = line_chart([*grey, *own], width, 240, x={}, y_title="ns")
+        styles = [(of["color"], tuple(of["strokeDash"])) for of in marks_of(spec, "line")]
+        assert len(set(styles)) == len(styles) == 23
+        samples = [(of["color"], tuple(of["strokeDash"])) for of in marks_of(spec, "rule")]
+        assert samples == styles[:16]
+        assert [of["text"] for of in marks_of(spec, "text")][-1] == "c12"
+    nearly_grey = {line_style(number).dash[0] for number in (5, 11)}
+    assert nearly_grey.isdisjoint(line_style(number, grey=True).dash[0] for number in range(2))

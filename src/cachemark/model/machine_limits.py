@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from cachemark.model.units import plain
+
 NOT_READABLE = "not readable"
 Status = Literal["ok", "warn", "fail", "info"]
 
@@ -51,7 +53,7 @@ def limit_check(name: str, figure: float | None, limits: Limits, remedy: str) ->
     """Compare a figure with its limits. If it could not be read, the check has no result."""
     if figure is None:
         return Check(name=name, value=NOT_READABLE, limits=str(limits))
-    text = f"{figure:,.4g} {limits.unit}"
+    text = f"{plain(figure)} {limits.unit}"
     return judged_check(name, text, str(limits), remedy, limits.classify(figure))
 
 

@@ -86,3 +86,12 @@ def instant_text(unix_ns: int) -> str:
 def version_numbers(version: str) -> list[int]:
     """The numbers of a version such as `1.6.45`; none if it has none."""
     return [int(number) for number in re.findall(r"[0-9]{1,9}", version)]
+
+
+def plain(figure: float) -> str:
+    """A figure in three digits or all whole ones, without an exponent.
+
+    >>> plain(2604.2), plain(4.776), plain(0.08)
+    ('2,604', '4.78', '0.08')
+    """
+    return f"{figure:,.0f}" if abs(figure) >= 999.5 else f"{figure:.3g}"

@@ -60,6 +60,12 @@ def test_a_quiet_machine_is_not_talked_about() -> None:
     assert found(CLOSED, "refuse") == ("VALID", [])
 
 
+def test_a_large_figure_is_written_without_an_exponent() -> None:
+    resent = {"segments_sent": 100_000, "retransmits": 260}
+    (finding,) = judged([1_000_000] * 1000, CLOSED, counters=resent).findings
+    assert "2,600 per million segments" in finding.text
+
+
 SPOILS: list[tuple[dict[str, Any], str]] = [
     ({"steal_percent": 2.1}, "steal"),  # of an unknown number of CPUs
     ({"counters": {"segments_sent": 10_000, "retransmits": 1}}, "retransmits"),

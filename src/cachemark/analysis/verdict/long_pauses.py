@@ -10,6 +10,7 @@ from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.model.experiment import Load, NoisePolicy
 from cachemark.model.outcome import Finding, HostNoise
 from cachemark.model.protocol import Done
+from cachemark.model.units import plain
 
 # Parts of the window: a pause is named from the first on, the figures do not count from the second.
 _NAMED, _LIMIT = 0.01, 0.05
@@ -32,7 +33,7 @@ def long_pause_findings(
     if paused_ns < max(_SHORTEST_NS, _NAMED * window_ns):
         return []
     counts = paused_ns <= _LIMIT * window_ns or policy == "note"
-    text = f"{what} for {paused_ns / 1e9:.3g} s of a window of {window_ns / 1e9:.3g} s, "
+    text = f"{what} for {plain(paused_ns / 1e9)} s of a window of {plain(window_ns / 1e9)} s, "
     text += "which lowers its rate and is in its response times"
     weight, limit_ms = "noise" if counts else "INVALID", _LIMIT * window_ns / 1e6
     return [limit_finding("long-pause", text, paused_ns / 1e6, limit_ms, "ms", weight=weight)]

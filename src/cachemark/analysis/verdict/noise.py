@@ -21,6 +21,7 @@ from cachemark.model.kernel_patterns import kernel_patterns
 from cachemark.model.machine_limits import Limits
 from cachemark.model.outcome import Finding, HostNoise
 from cachemark.model.protocol import Done
+from cachemark.model.units import plain
 
 # A slewed wall clock differs by at most this; more is a step.
 _SLEW_NS = 1_000_000
@@ -182,7 +183,7 @@ def noise_delays(
     for rule in _rules(noise):
         figure, share = rule.of(noise), rule.share(noise)
         if figure is not None and share is not None and rule.limits.classify(figure) == "fail":
-            text = f"{rule.text}: {figure:.3g} {rule.limits.unit}"
+            text = f"{rule.text}: {plain(figure)} {rule.limits.unit}"
             delays.append(delay_of_share(rule.name, text, measure, share))
     if _paused(noise, _pause_limit_ns(measure)):
         longest_ns = noise.longest_pause_ns or 0
@@ -218,7 +219,7 @@ def _rule_findings(
     invalidates = fails and (strict or (rule.biases_comparison and policy != "note"))
     limit = rule.limits.fail if fails and rule.limits.fail is not None else rule.limits.warn
     weight, unit = "INVALID" if invalidates else "noise", rule.limits.unit
-    text = f"{rule.text}: {figure:.3g} {unit}, allowed {limit:g}"
+    text = f"{rule.text}: {plain(figure)} {unit}, allowed {limit:g}"
     yield limit_finding(rule.name, text, figure, limit, unit, weight=weight)
 
 

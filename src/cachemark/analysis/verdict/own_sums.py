@@ -14,6 +14,7 @@ from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.rounds import Rounds
+from cachemark.model.units import plain
 
 # How much longer calls may last in all than the window, and by how much the sum of a histogram may
 # be below them.
@@ -63,8 +64,8 @@ def _of_calls(outcome: Outcome, done: Done, rounds: Rounds | None) -> Iterator[F
         early = _EARLY_OPERATIONS * len(rounds.slices.ops) if load.depth > 1 else 0
         least_ns -= early * call_ns * callers / max(1, attempts_of(done.operations))
     if own_ns < least_ns:
-        text = f"the worker reports a window of {own_ns / 1e9:.3g} s, "
-        text += f"and {call_ns / 1e9:.3g} s in calls for each of its callers"
+        text = f"the worker reports a window of {plain(own_ns / 1e9)} s, "
+        text += f"and {plain(call_ns / 1e9)} s in calls for each of its callers"
         yield limit_finding("own-clock", text, own_ns / 1e6, least_ns / 1e6, "ms")
 
 
@@ -83,6 +84,6 @@ def _of_histograms(done: Done, *, in_turn: bool) -> Iterator[Finding]:
             told_ns = times.mean() * times.count if times.count else 0.0
             longer = in_turn and name == "service" and told_ns > most_ns
             if told_ns < least_ns or longer or times.count != each.ok:
-                text = f"{kind}: {times.count:,} {name} times of {told_ns / 1e9:.3g} s in all, "
-                text += f"and {each.ok:,} calls of {each.busy_ns / 1e9:.3g} s"
+                text = f"{kind}: {times.count:,} {name} times of {plain(told_ns / 1e9)} s in all, "
+                text += f"and {each.ok:,} calls of {plain(each.busy_ns / 1e9)} s"
                 yield limit_finding("own-times", text, told_ns / 1e6, least_ns / 1e6, "ms")

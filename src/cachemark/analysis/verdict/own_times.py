@@ -13,6 +13,7 @@ from cachemark.model.outcome import Finding, Observed, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.rounds import Rounds
+from cachemark.model.units import plain
 
 # A window by time ends at its time, or with the operations that are then outstanding. Where they
 # are rare, the last reply may come long before the end.
@@ -125,12 +126,12 @@ def _of_cpu(where: str, done: Done, seen_ns: int) -> Iterator[Finding]:
     own_ns = done.cpu_user_ns + done.cpu_system_ns
     least_ns = round((1 - _CPU_PART) * seen_ns) - _CPU_NS
     if own_ns and own_ns < least_ns:
-        text = f"the worker{where} reports {own_ns / 1e9:.3g} s of CPU time, "
-        text += f"and the kernel counted {seen_ns / 1e9:.3g} s of it within a part of the window"
+        text = f"the worker{where} reports {plain(own_ns / 1e9)} s of CPU time, "
+        text += f"and the kernel counted {plain(seen_ns / 1e9)} s of it within a part of the window"
         yield limit_finding("own-cpu", text, own_ns / 1e6, least_ns / 1e6, "ms")
 
 
 def _clock_finding(where: str, own_ns: int, seen_ns: int, limit_ns: int) -> Finding:
-    text = f"the worker{where} reports a window of {own_ns / 1e9:.3g} s, "
-    text += f"and {seen_ns / 1e9:.3g} s passed"
+    text = f"the worker{where} reports a window of {plain(own_ns / 1e9)} s, "
+    text += f"and {plain(seen_ns / 1e9)} s passed"
     return limit_finding("own-clock", text, own_ns / 1e6, limit_ns / 1e6, "ms")

@@ -28,6 +28,7 @@ from cachemark.analysis.verdict.change_points import (
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import CommandCount, Finding, Plateau, Stationarity
 from cachemark.model.protocol import Done, Timeline
+from cachemark.model.units import plain
 
 # Levels differ if they differ by this factor; smaller changes are normal on any machine.
 _APART = float(np.log(1.1))
@@ -99,7 +100,7 @@ def stationarity_findings(found: Stationarity) -> list[Finding]:
     weight = "NON_STATIONARY" if _rose_throughout(found) else "note"
     if found.warmup_end_ms is not None:
         seconds = found.warmup_end_ms / 1e3
-        text = f"the window began with a warm-up of {seconds:.3g} s ({_levels_text(found)})"
+        text = f"the window began with a warm-up of {plain(seconds)} s ({_levels_text(found)})"
         figure = found.warmup_end_ms
         return [
             Finding(rule="warm-up", weight=weight, text=text, figure=figure, limit=0.0, unit="ms")
@@ -153,7 +154,7 @@ def _levels_text(found: Stationarity) -> str:
     for level in found.plateaus:
         time = f"{rises}{level.value / 1e3:,.0f} µs"
         figure = f"{level.value:,.0f}/s" if found.of == "rate" else time
-        parts.append(f"{level.from_ms / 1e3:.3g}–{level.to_ms / 1e3:.3g} s {figure}")
+        parts.append(f"{plain(level.from_ms / 1e3)}–{plain(level.to_ms / 1e3)} s {figure}")
     return ", ".join(parts)
 
 

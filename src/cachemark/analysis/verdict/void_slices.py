@@ -14,6 +14,7 @@ from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Withheld
 from cachemark.model.protocol import Done
 from cachemark.model.rounds import SKEW_LIMIT_NS, Rounds
+from cachemark.model.units import plain
 
 # With more void slices than this part, their cause has chosen which slices count.
 _VOID_PART = 0.1
@@ -35,7 +36,7 @@ def judge_void(measure: Done, rounds: Rounds) -> Judged:
     skewed = f"{apart} of {planned} slices are void: hosts may have started them more than "
     skewed += f"{SKEW_LIMIT_NS / 1e6:g} ms apart{gone}"
     stopped = f"{paused} of {planned} slices are void: the client was stopped or the machine "
-    stopped += f"paused in them, for {rounds.paused_ns / 1e9:.3g} s in all{gone}"
+    stopped += f"paused in them, for {plain(rounds.paused_ns / 1e9)} s in all{gone}"
     findings = [
         limit_finding("void-slices", skewed, apart, limit, "slices", weight=weight),
         limit_finding("long-pause", stopped, paused, limit, "slices", weight=weight),

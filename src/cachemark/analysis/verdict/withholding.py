@@ -19,6 +19,7 @@ from cachemark.model.histogram import Histogram
 from cachemark.model.outcome import Finding, LagBound, Withheld
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
+from cachemark.model.units import plain
 
 # The tolerance: this share of the percentile, or this long.
 _SHARE = 0.05
@@ -154,8 +155,8 @@ def _findings(
         Finding(
             rule=delay.rule,
             weight="INVALID" if nothing_left else "withheld",
-            text=f"{delay.text}: it can have moved {what} by {worst.moved_ns / 1e6:.3g} ms, "
-            f"allowed {worst.limit_ns / 1e6:.3g} ms",
+            text=f"{delay.text}: it can have moved {what} by {plain(worst.moved_ns / 1e6)} ms, "
+            f"allowed {plain(worst.limit_ns / 1e6)} ms",
             figure=worst.moved_ns,
             limit=worst.limit_ns,
             unit="ns",

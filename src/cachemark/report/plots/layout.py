@@ -21,9 +21,7 @@ _WIDE = 480
 _LETTER = 6.8
 _WIDE_LETTER = 7.2
 _EDGE = 6
-# Labels at the ends of lines: the widest column, and the room beside a label.
-_MAX_LABELS = 190
-_LABEL_ROOM = 14
+_LABEL_ROOM = 14  # beside a name
 
 
 class PlotArea(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ def is_wide(width: int) -> bool:
 def plot_area(width: int, names: Sequence[str], figures: Sequence[str]) -> PlotArea:
     """Divide the total width: names at the left if they fit, figures at the right."""
     right = min(170, text_width(figures) + 12)
-    left = min(round(0.44 * width), text_width(names) + 12) if is_wide(width) else 0
+    left = label_width(names, round(0.44 * width)) if is_wide(width) else 0
     if not left:
         right = 12
     return PlotArea(left=left, width=width - (left or _EDGE) - right, right=right)
@@ -58,10 +56,10 @@ def text_width(texts: Sequence[str]) -> int:
     return math.ceil(_LETTER * max((len(text) for text in texts), default=0))
 
 
-def label_width(texts: Sequence[str]) -> int:
+def label_width(texts: Sequence[str], most: int) -> int:
     """The width of a column in which no text is shortened, but for very long ones."""
     longest = max((len(text) for text in texts), default=0)
-    return min(_MAX_LABELS, math.ceil(_WIDE_LETTER * longest) + _LABEL_ROOM)
+    return min(most, math.ceil(_WIDE_LETTER * longest) + _LABEL_ROOM)
 
 
 def shorten(words: str, width: float, size: int = 11) -> str:

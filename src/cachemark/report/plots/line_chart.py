@@ -1,4 +1,4 @@
-"""Line charts: one line for each client, told by colour, dash and shape; the last ones are grey."""
+"""Line charts: one line for each client, told by colour, dash and shape, also beside its name."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,9 +19,12 @@ from cachemark.report.plots.layout import (
     specification,
     text_layer,
 )
-from cachemark.report.plots.palette import GREY, ColourRole, LineStyle, light, line_style
+from cachemark.report.plots.palette import LineStyle, light, line_style
 
-MAX_NAMED_LINES = 12
+_MAX_NAMED_LINES = 16
+# The dash and the shape of a line, before its name.
+_SAMPLE, _SAMPLE_GAP = 24, 7
+_MAX_NAMES = 190  # the widest column of names
 _LABEL_GAP = 14.0
 _LEGEND_LINE = 18
 # An interval is drawn no further than this beyond the marks: else it would leave nothing of them.
@@ -50,6 +53,9 @@ class ChartLine(msgspec.Struct, frozen=True, kw_only=True):
     series: int | None = None
 
 
+_Styled = Sequence[tuple[ChartLine, LineStyle]]
+
+
 def line_plot(
     lines: Sequence[ChartLine],
     width: int,
@@ -68,11 +74,11 @@ def line_plot(
     shares: bool = False,
 ) -> Plot:
     """Lines as a plot. In words, it is a line chart of what it is `about`, and `told` each line."""
-    unnamed = f" Only the first {MAX_NAMED_LINES} are named."
+    unnamed = f" The first {_MAX_NAMED_LINES} are named; the others are thin."
     return Plot(
         name=name,
         title=title,
-        caption=caption + (unnamed if len(lines) > MAX_NAMED_LINES else ""),
+        caption=caption + (unnamed if len(lines) > _MAX_NAMED_LINES else ""),
         alt=f"Line chart of {about}: {'; '.join(map(told, lines))}.",
         spec=line_chart(
             lines, width, height, x=x, y_title=y_title, y_labels=y_labels, shares=shares
@@ -117,26 +123,26 @@ def line_chart(
     y_labels: str = TIME_LABEL,
     shares: bool = False,
 ) -> Spec:
-    """Figures over `x` (a channel without its field); twelve lines are named.
+    """Figures over `x` (a channel without its field); sixteen lines are named.
 
     The axis is logarithmic; that of `shares` is linear, from 0 to 1.
     """
-    named, rest = lines[:MAX_NAMED_LINES], lines[MAX_NAMED_LINES:]
+    styled = list(zip(lines, _styles(lines), strict=True))
+    named = styled[:_MAX_NAMED_LINES]
     low, high, ticks = (0.0, 1.0, _SHARE_TICKS) if shares else log_axis(*_bounds(lines))
-    area = _plot_area(named, width)
+    area = _plot_area([line.label for line, _ in named], width)
     y = {
         "type": "quantitative",
         "scale": {"type": "linear" if shares else "log", "domain": [low, high], "nice": False},
         "axis": {"title": y_title, "values": ticks, "labelExpr": y_labels, "titleAnchor": "end"},
     }
     layers = [
-        *_line_layers(rest, [GREY] * len(rest), x, y, width=1),
-        *_line_layers(named, [(of.role, of.dash) for of in _styles(named)], x, y, width=2),
+        *_line_layers(styled, x, y),
         *_interval_layers(named, x, y),
         *_shape_layers(named, x, y),
     ]
     if area.right > 40:
-        ends = [_place(line.marks[-1].y, low, high, shares=shares) for line in named]
+        ends = [_place(line.marks[-1].y, low, high, shares=shares) for line, _ in named]
         layers += _labels(named, area, height, ends)
         return specification(area, height, layers, top=10)
     rows = math.ceil(len(named) / 2)
@@ -144,22 +150,22 @@ def line_chart(
     return specification(area, height, layers, top=14 + rows * _LEGEND_LINE)
 
 
-def _styles(named: Sequence[ChartLine]) -> list[LineStyle]:
+def _styles(lines: Sequence[ChartLine]) -> list[LineStyle]:
     """The style of each line; no two lines have the same."""
-    if all(line.series is None for line in named):
-        return [line_style(place) for place in range(len(named))]
-    grey = sorted(line.label for line in named if line.series is None)
+    if all(line.series is None for line in lines):
+        return [line_style(place) for place in range(len(lines))]
+    grey = sorted(line.label for line in lines if line.series is None)
     return [
         line_style(grey.index(line.label), grey=True)
         if line.series is None
         else line_style(line.series)
-        for line in named
+        for line in lines
     ]
 
 
-def _plot_area(named: Sequence[ChartLine], width: int) -> PlotArea:
+def _plot_area(names: Sequence[str], width: int) -> PlotArea:
     if is_wide(width):
-        right = label_width([line.label for line in named])
+        right = _SAMPLE + _SAMPLE_GAP + label_width(names, _MAX_NAMES)
         return PlotArea(left=62, width=width - 62 - right, right=right)
     return PlotArea(left=62, width=width - 62 - 24, right=24)
 
@@ -173,66 +179,50 @@ def _bounds(lines: Sequence[ChartLine]) -> tuple[float, float]:
     return max(low, least / _MAX_AXIS_FACTOR), min(high, most * _MAX_AXIS_FACTOR)
 
 
-def _line_layers(
-    lines: Sequence[ChartLine],
-    styles: Sequence[tuple[ColourRole, list[int]]],
-    x: Spec,
-    y: Spec,
-    width: int,
-) -> list[Spec]:
-    return [
-        {
-            "data": {"values": [{"x": six_digits(m.x), "y": six_digits(m.y)} for m in line.marks]},
-            "mark": {
-                "type": "line",
-                "color": light(role),
-                "strokeWidth": width,
-                "strokeDash": dash,
-                "interpolate": "linear",
-                "aria": False,
-            },
-            "encoding": {"x": {"field": "x", **x}, "y": {"field": "y", **y}},
-        }
-        for line, (role, dash) in zip(lines, styles, strict=False)
-    ]
+def _layer(style: LineStyle, mark: Spec, values: list[Spec], encoding: Spec) -> Spec:
+    mark = {"color": light(style.role), "aria": False, **mark}
+    return {"data": {"values": values}, "mark": mark, "encoding": encoding}
 
 
-def _shape_layers(named: Sequence[ChartLine], x: Spec, y: Spec) -> list[Spec]:
+def _line_layers(styled: _Styled, x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
-    for line, style in zip(named, _styles(named), strict=True):
-        values = [
+    for place, (line, style) in enumerate(styled):
+        values: list[Spec] = [{"x": six_digits(m.x), "y": six_digits(m.y)} for m in line.marks]
+        mark = {"type": "line", "strokeWidth": 2 if place < _MAX_NAMED_LINES else 0.6,
+                "strokeDash": style.dash, "interpolate": "linear"}  # fmt: skip
+        encoding = {"x": {"field": "x", **x}, "y": {"field": "y", **y}}
+        layers.append(_layer(style, mark, values, encoding))
+    return layers
+
+
+def _shape_layers(named: _Styled, x: Spec, y: Spec) -> list[Spec]:
+    layers: list[Spec] = []
+    told = {"description": {"field": "description"}}
+    for line, style in named:
+        values: list[Spec] = [
             {"x": six_digits(mark.x), "y": six_digits(mark.y), "description": mark.description}
             for mark in line.marks
             if mark.description
         ]
-        mark = {"type": "point", "filled": True, "size": 46, "shape": style.shape,
-                "color": light(style.role), "opacity": 1}  # fmt: skip
-        encoding = {
-            "x": {"field": "x", **x},
-            "y": {"field": "y", **y},
-            "description": {"field": "description"},
-        }
-        layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+        mark = {"type": "point", "filled": True, "size": 46, "shape": style.shape, "opacity": 1,
+                "aria": True}  # fmt: skip
+        encoding = {"x": {"field": "x", **x}, "y": {"field": "y", **y}, **told}
+        layers.append(_layer(style, mark, values, encoding))
     return layers
 
 
-def _interval_layers(named: Sequence[ChartLine], x: Spec, y: Spec) -> list[Spec]:
+def _interval_layers(named: _Styled, x: Spec, y: Spec) -> list[Spec]:
     layers: list[Spec] = []
-    for line, style in zip(named, _styles(named), strict=True):
-        values = [
+    for line, style in named:
+        values: list[Spec] = [
             {"x": six_digits(mark.x), "low": six_digits(mark.low), "high": six_digits(mark.high)}
             for mark in line.marks
             if mark.low is not None and mark.high is not None
         ]
         if values:
-            mark = {"type": "rule", "color": light(style.role), "strokeWidth": 1.2, "clip": True,
-                    "aria": False}  # fmt: skip
-            encoding = {
-                "x": {"field": "x", **x},
-                "y": {"field": "low", **y},
-                "y2": {"field": "high"},
-            }
-            layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
+            mark = {"type": "rule", "strokeWidth": 1.2, "clip": True}
+            ends = {"y": {"field": "low", **y}, "y2": {"field": "high"}}
+            layers.append(_layer(style, mark, values, {"x": {"field": "x", **x}, **ends}))
     return layers
 
 
@@ -241,44 +231,36 @@ def _place(y: float, low: float, high: float, *, shares: bool) -> float:
     return (y - low) / (high - low) if shares else math.log(y / low) / math.log(high / low)
 
 
-def _labels(
-    named: Sequence[ChartLine], area: PlotArea, height: int, ends: Sequence[float]
-) -> list[Spec]:
+def _labels(named: _Styled, area: PlotArea, height: int, ends: Sequence[float]) -> list[Spec]:
     """The name of each line at its end, moved if ends are too close."""
     places = separate([height * (1 - end) for end in ends], _LABEL_GAP, 0, height)
     return [
-        text_layer(
-            {"x": area.width + 10.0, "y": at}, shorten(line.label, area.right - 10), style.role
-        )
-        for line, style, at in zip(named, _styles(named), places, strict=True)
+        layer
+        for (line, style), at in zip(named, places, strict=True)
+        for layer in _name_layers(line, style, area.width + 10.0, at, area.right - 10)
     ]
 
 
-def _legend_layers(named: Sequence[ChartLine], area: PlotArea, rows: int) -> list[Spec]:
+def _legend_layers(named: _Styled, area: PlotArea, rows: int) -> list[Spec]:
     """A legend above the lines, in two columns."""
     layers: list[Spec] = []
     column = (area.width + area.left) / 2
-    for index, (line, style) in enumerate(zip(named, _styles(named), strict=True)):
+    for index, (line, style) in enumerate(named):
         across = (index % 2) * column - area.left + 8
-        at = {"y": {"value": (index // 2 - rows) * _LEGEND_LINE + 1}}
-        rule = {
-            "type": "rule",
-            "color": light(style.role),
-            "strokeWidth": 2,
-            "strokeDash": style.dash,
-        }
-        ends = {"x": {"value": across}, "x2": {"value": across + 24}}
-        point = {"type": "point", "filled": True, "size": 40, "shape": style.shape,
-                 "color": light(style.role)}  # fmt: skip
-        middle = {"x": {"value": across + 12}}
-        for mark, where in ((rule, ends), (point, middle)):
-            layers.append(
-                {
-                    "data": {"values": [{}]},
-                    "mark": {**mark, "aria": False, "opacity": 1},
-                    "encoding": {**where, **at},
-                }
-            )
-        words = {"x": across + 31, "y": float(at["y"]["value"])}
-        layers.append(text_layer(words, shorten(line.label, column - 38), style.role, fontSize=11))
+        down = (index // 2 - rows) * _LEGEND_LINE + 1
+        layers += _name_layers(line, style, across, down, column - 7)
     return layers
+
+
+def _name_layers(
+    line: ChartLine, style: LineStyle, across: float, down: float, room: float
+) -> list[Spec]:
+    """A line's name in its colour, behind its dash and its shape."""
+    rule = {"type": "rule", "strokeWidth": 2, "strokeDash": style.dash}
+    point = {"type": "point", "filled": True, "size": 40, "shape": style.shape, "opacity": 1}
+    ends = {"x": {"value": across}, "x2": {"value": across + _SAMPLE}, "y": {"value": down}}
+    middle = {"x": {"value": across + _SAMPLE / 2}, "y": {"value": down}}
+    layers = [_layer(style, rule, [{}], ends), _layer(style, point, [{}], middle)]
+    before = _SAMPLE + _SAMPLE_GAP
+    words = shorten(line.label, room - before)
+    return [*layers, text_layer({"x": across + before, "y": down}, words, style.role)]

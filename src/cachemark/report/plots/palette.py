@@ -26,7 +26,6 @@ ColourRole = Literal[
     "first",
     "other",
     "yardstick",
-    "rest",
     "series1",
     "series2",
     "series3",
@@ -44,7 +43,6 @@ ROLES: dict[ColourRole, Colour] = {
     "first": Colour(light="#0a5ea8", dark="#4a9be4"),
     "other": Colour(light="#6c96c3", dark="#4f7399"),
     "yardstick": Colour(light="#8b929b", dark="#727b86"),
-    "rest": Colour(light="#c9ced4", dark="#454d57"),
     "series1": Colour(light="#0072b2", dark="#58b6f0"),
     "series2": Colour(light="#b84700", dark="#ff9a5c"),
     "series3": Colour(light="#00795b", dark="#35c9a0"),
@@ -56,7 +54,6 @@ ROLES: dict[ColourRole, Colour] = {
 _DARK = {colour.light: colour.dark for colour in ROLES.values()}
 
 SERIES: tuple[ColourRole, ...] = ("series1", "series2", "series3", "series4", "series5", "series6")
-GREY: tuple[ColourRole, list[int]] = ("rest", [1, 0])
 DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
@@ -72,6 +69,8 @@ class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
 def line_style(series: int, *, grey: bool = False) -> LineStyle:
     """The style of a client's number: from the seventh on, colours come again with other dashes."""
     count = len(SERIES)
+    # The sixth colour is nearly grey: no yardstick has a dash that this colour has soon.
+    series += 3 if grey else 0
     return LineStyle(
         role="faint" if grey else SERIES[series % count],
         dash=DASHES[(series + series // count) % count],

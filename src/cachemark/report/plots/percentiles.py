@@ -6,7 +6,7 @@ from cachemark.analysis.number_format import percentile, time
 from cachemark.report.document import Plot, Spec, Table, plain_table
 from cachemark.report.model import ClientRow, Group
 from cachemark.report.plots.layout import is_wide
-from cachemark.report.plots.line_chart import MAX_NAMED_LINES, ChartLine, ChartPoint, line_chart
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_plot
 from cachemark.report.plots.plot import slug
 from cachemark.report.tables import group_title
 
@@ -20,14 +20,21 @@ def percentiles(group: Group, width: int) -> Plot | None:
     if not lines:
         return None
     furthest = max(mark.x for line in lines for mark in line.marks)
-    return Plot(
+    table = _table(group)
+    told = {row[0]: f"{row[0]} p50 {row[1]}, p99 {row[3]}" for row in table.rows}
+    return line_plot(
+        lines,
+        width,
         name=slug("percentiles", group.workload, group.load, group.common),
         title="Response time by percentile",
-        caption=_caption(len(lines)),
-        alt=_alt(group),
-        spec=line_chart(lines, width, 260, x=_axis(furthest, width), y_title="response time"),
+        caption="Each curve ends where there are too few operations for a percentile.",
+        about="response time by percentile, logarithmic",
+        told=lambda line: told[line.label],
+        x=_axis(furthest, width),
+        y_title="response time",
+        height=260,
         subtitle=group_title(group),
-        table=_table(group),
+        table=table,
     )
 
 
@@ -71,19 +78,6 @@ def _axis(furthest: float, width: int) -> Spec:
             "grid": True,
         },
     }
-
-
-def _caption(count: int) -> str:
-    text = "Each curve ends where there are too few operations for a percentile."
-    if count > MAX_NAMED_LINES:
-        rest = count - MAX_NAMED_LINES
-        text += f" Only the first {MAX_NAMED_LINES} are named; the other {rest} are grey."
-    return text
-
-
-def _alt(group: Group) -> str:
-    rows_text = [f"{row[0]} p50 {row[1]}, p99 {row[3]}" for row in _table(group).rows]
-    return f"Line chart of response time by percentile, logarithmic: {'; '.join(rows_text)}."
 
 
 def _table(group: Group) -> Table:
