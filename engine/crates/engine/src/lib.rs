@@ -1,30 +1,25 @@
 //! The program `cachemark-engine`: one verb for each folder.
 
 mod awake;
-mod bench_store;
 mod completion;
 mod distance;
 pub mod drive;
 mod fault_proxy;
 mod fidelity;
-mod foreign_text;
 mod man;
 mod memcached;
 mod null;
 mod options;
-mod process;
-mod record;
 mod serve;
-mod stampede;
 mod store;
 mod tape;
-mod trace;
-mod unit_costs;
-mod whole_file;
 mod worker;
 
 use std::process::ExitCode;
 
+use cachemark_command::process;
+use cachemark_measuring_verbs::{bench_store, stampede, unit_costs};
+use cachemark_trace_verbs::{record, trace};
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// The text of `--version` after the name: version, commit, what it was built of, and how.

@@ -1,11 +1,9 @@
 //! The program. Its code is in the library, see `lib.rs`.
 
-mod allocator;
-
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+// Its blocks are allocated as this crate says.
+use cachemark_allocator as _;
 
 fn main() -> ExitCode {
     cachemark_engine::main()

@@ -13,9 +13,9 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
-use crate::options::cpus::{parse, usable};
-use crate::process::fail;
-use crate::process::{StopSignals, print_json_line};
+use cachemark_command::cpus::{parse, usable};
+use cachemark_command::process::fail;
+use cachemark_command::process::{StopSignals, print_json_line};
 use spinners::{end, spinners};
 
 #[derive(clap::Args)]

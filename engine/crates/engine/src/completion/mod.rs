@@ -7,7 +7,7 @@ use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 use crate::options::presets;
-use crate::process::print_text;
+use cachemark_command::process::print_text;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -11,8 +11,8 @@ use crate::drive::live::Lines;
 use crate::options::connection_options::ConnectionArguments;
 use crate::options::extent::check_extent;
 use crate::options::tape_length::begins_cold;
-use crate::options::units;
 use crate::options::workload::WorkloadArguments;
+use cachemark_command::units;
 
 const WARMUP: Duration = Duration::from_secs(1);
 const DURATION: Duration = Duration::from_secs(10);

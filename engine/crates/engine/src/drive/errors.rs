@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use cachemark_load::{Failure, KindMetrics, Metrics};
 
-use crate::options::units;
+use cachemark_command::units;
 
 const WRONG_VALUES: &str = "; an earlier run with other sizes may have stored the same keys: empty the server first \
      (flush_all), or use other keys with --key-pattern";

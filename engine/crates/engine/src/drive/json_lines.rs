@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::drive::second::Second;
-use crate::process::print_compact_json;
 use crate::worker::messages::Done;
+use cachemark_command::process::print_compact_json;
 
 /// How a window was played.
 #[derive(Clone, Copy, Serialize)]

@@ -12,8 +12,8 @@ use crate::drive::files::{Log, check_hgrm, write_hgrm};
 use crate::drive::json_lines::{Line, Settings};
 use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
-use crate::process::{print_json_document, print_text};
 use crate::worker::messages::{Done, Phase};
+use cachemark_command::process::{print_json_document, print_text};
 
 #[derive(Serialize)]
 struct Document<'a> {

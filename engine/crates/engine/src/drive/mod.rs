@@ -5,8 +5,7 @@
 mod arguments;
 mod errors;
 mod files;
-pub(crate) mod format;
-mod json_lines;
+pub(crate) mod json_lines;
 mod live;
 mod measure;
 mod play;
@@ -16,7 +15,7 @@ mod totals;
 
 use std::process::ExitCode;
 
-use crate::process::{fail, print_error};
+use cachemark_command::process::{fail, print_error};
 
 pub use arguments::Arguments;
 

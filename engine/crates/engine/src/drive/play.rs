@@ -16,7 +16,8 @@ use crate::drive::files::Log;
 use crate::drive::live::{Lines, Live};
 use crate::drive::totals::attempts;
 use crate::drive::{errors, live};
-use crate::options::{connection_options, cpus, tape_file};
+use crate::options::{connection_options, tape_file};
+use cachemark_command::cpus;
 
 /// A tape of them has 256 MiB, and takes a second or two to make.
 const MOST_OPS: u64 = 16_000_000;

@@ -3,8 +3,8 @@
 use cachemark_load::{Interval, percentile_ns};
 use serde::Serialize;
 
-use crate::drive::format::time;
 use crate::drive::totals::{hits, responses};
+use cachemark_command::times::time;
 
 /// One second of a phase.
 #[derive(Serialize)]

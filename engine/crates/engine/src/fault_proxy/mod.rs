@@ -14,8 +14,8 @@ use cachemark_fault_proxy::{
 };
 use serde::Serialize;
 
-use crate::options::units;
-use crate::process::{fail, print_json_line, print_text, stop_flag};
+use cachemark_command::process::{fail, print_json_line, print_text, stop_flag};
+use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use cachemark_fidelity::{CASES, Case, Check};
 
-use crate::process::{fail, print_compact_json, print_text};
+use cachemark_command::process::{fail, print_compact_json, print_text};
 use document::document;
 
 /// Examples:

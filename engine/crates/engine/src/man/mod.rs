@@ -7,7 +7,7 @@ use std::process::{self, ExitCode};
 
 use clap::{Args, Command};
 
-use crate::process::fail;
+use cachemark_command::process::fail;
 
 #[derive(Args)]
 pub struct Arguments {

@@ -12,8 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cachemark_storage::Store;
 
 use crate::memcached::configuration::Configuration;
-use crate::process::print_error;
-use crate::whole_file;
+use cachemark_command::process::print_error;
+use cachemark_command::whole_file;
 
 const TITLE: &str = "items of a cachemark server";
 

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::memcached::configuration::Ending;
-use crate::process::{print_error, print_text};
+use cachemark_command::process::{print_error, print_text};
 
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]

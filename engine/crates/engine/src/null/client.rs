@@ -9,9 +9,9 @@ use cachemark_null::{FloorResult, RequestPlan, play};
 use serde::Serialize;
 
 use crate::options::tape_file;
-use crate::options::units;
 use crate::options::workload::WorkloadArguments;
-use crate::process::{fail, print_compact_json};
+use cachemark_command::process::{fail, print_compact_json};
+use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -9,8 +9,8 @@ use cachemark_tape::Tape;
 use serde::Serialize;
 
 use crate::options::tape_file;
-use crate::options::units;
-use crate::process::{fail, print_json_line, stop_flag};
+use cachemark_command::process::{fail, print_json_line, stop_flag};
+use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

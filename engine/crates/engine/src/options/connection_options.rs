@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
+use cachemark_command::units;
 use cachemark_load::{Address, ConnectionOptions, Credentials, Hashing, IoBackend, WireName};
 use clap::ValueEnum;
-
-use super::units;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HashingName {

@@ -12,7 +12,7 @@ use cachemark_trace::{Columns, Format, Gets};
 use clap::ValueEnum;
 
 use crate::options::schedule_name::ScheduleName;
-use crate::options::units;
+use cachemark_command::units;
 
 #[derive(Clone, Debug)]
 pub(super) struct Mix(pub(super) Vec<MixEntry>);

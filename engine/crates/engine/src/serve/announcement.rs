@@ -3,7 +3,7 @@
 use cachemark_server::Settings;
 use serde::Serialize;
 
-use crate::process::print_json_line;
+use cachemark_command::process::print_json_line;
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "listening")]

@@ -8,8 +8,8 @@ use cachemark_server::{Endpoint, IoMode, Settings};
 use cachemark_storage::LIMIT_BYTES_MIN;
 use clap::ValueEnum;
 
-use crate::options::units;
-use crate::process::print_error;
+use cachemark_command::process::print_error;
+use cachemark_command::units;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Io {

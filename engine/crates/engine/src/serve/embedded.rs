@@ -9,10 +9,10 @@ use cachemark_server::{
 };
 use cachemark_storage::Store;
 
-use crate::process::{StopSignals, print_error};
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
-use crate::whole_file::{self, write_error};
+use cachemark_command::process::{StopSignals, print_error};
+use cachemark_command::whole_file::{self, write_error};
 
 /// The answer to `version`. It begins with the version of memcached whose behaviour the server follows,
 /// because clients check that number.

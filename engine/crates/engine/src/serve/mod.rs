@@ -7,7 +7,7 @@ mod scripted;
 
 use std::process::ExitCode;
 
-use crate::process::fail;
+use cachemark_command::process::fail;
 
 pub use arguments::Arguments;
 

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use cachemark_scripted::{Script, ScriptedServer, ScriptedServerSettings};
 
-use crate::process::stop_flag;
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
-use crate::whole_file;
+use cachemark_command::process::stop_flag;
+use cachemark_command::whole_file;
 
 /// The answer to `version`. libmemcached refuses a version that begins with 0 or has letters.
 const VERSION: &str = "1.6.99";

@@ -8,8 +8,8 @@ use cachemark_store::{NamedStore, Owner, Settings, free_bytes, now_s, write_item
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::options::units;
-use crate::process::{end_listing, fail, print_compact_json, print_error, print_text};
+use cachemark_command::process::{end_listing, fail, print_compact_json, print_error, print_text};
+use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

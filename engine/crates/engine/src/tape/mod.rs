@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::options::presets::{self, Preset};
 use crate::options::workload_settings::{self, Settings};
-use crate::process::{fail, print_compact_json, print_text};
+use cachemark_command::process::{fail, print_compact_json, print_text};
 
 #[derive(clap::Args)]
 pub struct Arguments {

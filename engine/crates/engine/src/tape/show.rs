@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use cachemark_tape::Tape;
 
-use crate::foreign_text::clean;
-use crate::process::end_listing;
+use cachemark_command::foreign_text::clean;
+use cachemark_command::process::end_listing;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -15,8 +15,8 @@ use cachemark_tape::{Tape, Verb};
 use clap::ValueEnum;
 
 use crate::options::connection_options::OptionError;
-use crate::options::units;
 use crate::worker::messages::{Prepare, Ready};
+use cachemark_command::units;
 
 const FOLDER: &str = "/dev/shm";
 const PREFIX: &str = "cachemark-";

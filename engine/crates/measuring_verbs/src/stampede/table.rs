@@ -2,9 +2,9 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::drive::format::time;
 use crate::stampede::episodes::Times;
 use crate::stampede::played::{Approach, Played};
+use cachemark_command::times::time;
 
 const HEADER: [&str; 11] = [
     "approach",

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use cachemark_trace::{Conversion, Output, convert_file};
 
 use super::reading::Reading;
-use crate::options::units;
-use crate::process::print_compact_json;
-use crate::whole_file;
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
+use cachemark_command::whole_file;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -15,8 +15,8 @@ use cachemark_trace::file::Record;
 use serde::Serialize;
 
 use super::reading::Reading;
-use crate::options::units;
-use crate::process::print_compact_json;
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
 
 const MOST_BATCHED: usize = 32;
 /// memcached takes longer ones for a date.

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::reading::Reading;
 use super::told::{Section, Told};
-use crate::process::print_compact_json;
-use crate::whole_file;
+use cachemark_command::process::print_compact_json;
+use cachemark_command::whole_file;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -5,7 +5,7 @@ use std::path::Path;
 use cachemark_fleet::{MOST_SERVERS, Placement, ServerKind};
 use serde::Deserialize;
 
-use crate::options::units;
+use cachemark_command::units;
 
 /// The file's settings, in plain units.
 pub(super) struct FleetFile {

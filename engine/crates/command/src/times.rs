@@ -1,4 +1,4 @@
-//! How `drive` prints numbers.
+//! How times are printed.
 
 /// A time in a suitable unit.
 pub fn time(ns: u64) -> String {

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use comfy_table::Table;
 
-use crate::options::units;
-use crate::process::{fail, print_text};
+use cachemark_command::process::{fail, print_text};
+use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

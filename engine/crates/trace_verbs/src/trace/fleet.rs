@@ -16,7 +16,7 @@ use super::measured::MeasuredRates;
 use super::planned_fleet::{Curve, PlannedFleet, ToldDemand};
 use super::reading::Reading;
 use super::tape_requests;
-use crate::process::print_compact_json;
+use cachemark_command::process::print_compact_json;
 
 /// Rates are counted in windows of this number of seconds.
 const WINDOW_S: u32 = 10;

@@ -13,8 +13,8 @@ use cachemark_trace::{Conversion, Converted, convert_requests, unpacked};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::arguments::{Arguments, written};
-use crate::process::print_error;
-use crate::whole_file;
+use cachemark_command::process::print_error;
+use cachemark_command::whole_file;
 
 const BUFFER_BYTES: usize = 1 << 20;
 const STDIN: &str = "-";

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use cachemark_load::Address;
 use serde::Serialize;
 
-use crate::options::units;
-use crate::process::{fail, print_error, print_json_document, print_text};
+use cachemark_command::process::{fail, print_error, print_json_document, print_text};
+use cachemark_command::units;
 use caller::{Caller, Plan};
 use episodes::Episodes;
 use played::{Approach, Played};

@@ -8,8 +8,8 @@ use cachemark_trace_statistics::{Collector, TraceStatistics};
 use serde::Serialize;
 
 use super::reading::Reading;
-use crate::options::units;
-use crate::process::print_compact_json;
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

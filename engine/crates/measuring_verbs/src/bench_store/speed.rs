@@ -15,8 +15,8 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::peer::Peer;
-use crate::options::cpus::usable;
-use crate::process::print_text;
+use cachemark_command::cpus::usable;
+use cachemark_command::process::print_text;
 
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;

@@ -13,8 +13,8 @@ use super::predict_told::{self, About};
 use super::reading::Reading;
 use super::snapshot;
 use super::told::Told;
-use crate::options::units;
-use crate::process::print_compact_json;
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
 
 /// As many keys are followed as a small memory can hold.
 const FOLLOWED_KEYS: f64 = 65_536.0;

@@ -16,7 +16,7 @@ use cachemark_trace::Converted;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 pub use self::arguments::Arguments;
-use crate::process::{fail, print_compact_json};
+use cachemark_command::process::{fail, print_compact_json};
 
 /// Run the verb and return the exit code.
 pub fn run(arguments: Arguments) -> ExitCode {

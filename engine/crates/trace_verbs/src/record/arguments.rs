@@ -7,8 +7,8 @@ use std::time::Duration;
 use cachemark_packets::Ports;
 use cachemark_trace::{Conversion, Converted, Output};
 
-use crate::options::units;
-use crate::whole_file;
+use cachemark_command::units;
+use cachemark_command::whole_file;
 
 #[derive(clap::Args)]
 pub struct Arguments {

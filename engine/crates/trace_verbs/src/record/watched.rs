@@ -10,7 +10,7 @@ use cachemark_trace::{Conversion, Converted, Format, ImportOptions, convert};
 use super::arguments::{Arguments, written};
 use super::control::Control;
 use super::watcher::{Limits, Watcher};
-use crate::process::print_error;
+use cachemark_command::process::print_error;
 
 const BUFFER_BYTES: usize = 1 << 18;
 

@@ -12,7 +12,10 @@ const ALIGN_BYTES: usize = 128;
 /// From this size on, the kernel moves a block that grows.
 const MOVED_BYTES: usize = 128 * 1024;
 
-pub struct Allocator;
+struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 /// The layout that is asked of the system. Blocks are freed without their alignment.
 fn placed(layout: Layout) -> Layout {

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::process::fail;
+use cachemark_command::process::fail;
 
 #[derive(clap::Args)]
 pub struct Arguments {

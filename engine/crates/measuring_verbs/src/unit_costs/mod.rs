@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use cachemark_load::pin_to_cpu;
 use serde::Serialize;
 
-use crate::process::{fail, print_compact_json};
+use cachemark_command::process::{fail, print_compact_json};
 use calls::own_calls;
 use echoes::{ByteEcho, EventEcho};
 use kind::Kind;
