@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import msgspec
 
-from cachemark.endpoints.witness import Witness
+from cachemark.endpoints.witness import Witness, look_pause_s
 from cachemark.endpoints.worker import Worker
 from cachemark.host.noise import Pauses
 from cachemark.model import protocol
@@ -151,6 +151,8 @@ class Fleet:
             lasted_ns=max(witness.lasted_ns for witness in seen),
             duration_ns=self._duration_ns,
             cpu_ns=sum(cpu_ns) if cpu_ns else None,
+            # Of several workers, one may still start or already sum up while another one plays.
+            cpu_readings=[*next(iter(seen)).cpu_readings] if self.share.segments == 1 else [],
         )
 
     def begin_slices(self, timeout_s: float) -> None:
@@ -244,7 +246,8 @@ class _Collector:
                 selector.register(worker.out, selectors.EVENT_READ, worker)
             while self._waiting:
                 readings = {worker: self._witnesses[worker].read() for worker in self._waiting}
-                spoke: set[Worker] = {key.data for key, _ in selector.select(_TICK_S)}
+                pause_s = look_pause_s(time.monotonic() - self._began_s, _TICK_S)
+                spoke: set[Worker] = {key.data for key, _ in selector.select(pause_s)}
                 for worker in readings.keys() - spoke:
                     self._witnesses[worker].silent(readings[worker])
                 for worker in spoke:

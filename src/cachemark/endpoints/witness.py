@@ -6,9 +6,20 @@ was still open at a progress message if a later one has more operations.
 """
 
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter
+
+# Readings that are kept of a window, at equal steps.
+_KEPT = 64
+# A reading that takes longer is no instant.
+_INSTANT_NS = 1_000_000
+
+
+def look_pause_s(passed_s: float, longest_s: float) -> float:
+    """How long to wait for the next look at a window: short ones show short windows, too."""
+    return min(longest_s, max(0.02, passed_s / 3))
 
 
 class WitnessReading(NamedTuple):
@@ -27,6 +38,8 @@ class Witness:
 
     def __init__(self, pid: int, began_ns: int, duration_ns: int | None) -> None:
         self._meter = CpuMeter([pid])
+        self._began_ns = began_ns
+        self._readings: list[WitnessReading] = []
         self._least_end_ns = 0 if duration_ns is None else began_ns + duration_ns
         self._silent: WitnessReading | None = None
         self._told: tuple[int, WitnessReading] | None = None
@@ -40,7 +53,15 @@ class Witness:
         reading = WitnessReading(at_ns, self._meter.read_ns(), time.monotonic_ns())
         if reading.after_ns <= self._least_end_ns:
             self._last = reading
+        if reading.cpu_ns != UNKNOWN_NS and reading.after_ns - at_ns <= _INSTANT_NS:
+            self._readings.append(reading)
         return reading
+
+    @property
+    def cpu_readings(self) -> Iterator[tuple[int, int]]:
+        """Instants since the begin of the phase, and the CPU time until then."""
+        for reading in self._readings[:: 1 + len(self._readings) // _KEPT]:
+            yield reading.at_ns - self._began_ns, reading.cpu_ns
 
     def silent(self, reading: WitnessReading) -> None:
         """Note that the worker's pipe was empty after a reading."""

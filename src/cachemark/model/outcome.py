@@ -180,10 +180,12 @@ class Stationarity(Record, frozen=True, kw_only=True):
 class CommandCount(Record, frozen=True, kw_only=True):
     """The number of commands that the server had executed `at_ns` after the window's start.
 
-    `due` is the number of an open loop's operations that were due by then.
+    The answer came then, `took_ns` after the question. `due` is the number of an open loop's
+    operations that were due by then.
     """
 
     at_ns: int
+    took_ns: int = 0
     commands: int
     due: int | None = None
 
@@ -224,13 +226,15 @@ class Observed(Record, frozen=True, kw_only=True):
     `wall_ns`, from the requested start to the last answer, is an upper bound of the window.
     `lasted_ns` is a lower bound, from the times of progress messages, and `cpu_ns` the CPU time of
     their processes in this part, by the scheduler's account; None: unknown. `duration_ns` is the
-    requested length of a window that ends by time alone.
+    requested length of a window that ends by time alone. `cpu_readings`, of a single worker: times
+    since the requested start, and its CPU time until then.
     """
 
     wall_ns: int
     lasted_ns: int = 0
     duration_ns: int | None = None
     cpu_ns: int | None = None
+    cpu_readings: list[tuple[int, int]] = []
 
 
 class HostPart(Record, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cachemark.analysis.verdict import own_time_findings
-from cachemark.model.outcome import Cell, Generators, HostPart, Observed, Outcome
+from cachemark.model.outcome import Cell, CommandCount, Generators, HostPart, Observed, Outcome
 from cachemark.model.protocol import Done
 from tests.builders import rounds
 from tests.builders.outcomes import measured
@@ -31,6 +31,15 @@ def honest(done: Done) -> Done:
 
 
 LIES = [(honest, []), (third_of_the_time, ["own-clock"]), (tenth_of_the_cpu, ["own-cpu"])]
+
+
+def scaled(done: Done) -> Done:
+    """A third of every time: only the server's counters show more."""
+    return third_of_the_time(
+        msgspec.structs.replace(
+            done, cpu_user_ns=done.cpu_user_ns // 3, cpu_system_ns=done.cpu_system_ns // 3
+        )
+    )
 
 
 def window(outcome: Outcome) -> Done:
@@ -97,6 +106,43 @@ def test_a_lie_makes_it_invalid(play: Callable[[Lie], Outcome], lie: Lie, rules:
     assert {found.weight for found in findings} <= {"INVALID"}
     if play is host:
         assert all("second" in found.text for found in findings)
+
+
+TICKS = [
+    CommandCount(at_ns=at_ms * 10**6, took_ns=10**6, commands=commands)
+    for at_ms, commands in [(50, 7), (150, 20), (550, 500), (951, 1006), (5000, 1007)]
+]
+
+
+def counted(lie: Lie) -> Outcome:
+    """The server's counters rose for 0.8 s of a window that ends by a number of operations."""
+    seen = Observed(
+        wall_ns=6_000_000_000, cpu_readings=[(n * 10**8, n * 45 * 10**6) for n in range(60)]
+    )
+    stats = {"stats_before": {"cmd_get": "7"}, "stats_after": {"cmd_get": "1007"}}
+    return msgspec.structs.replace(trial(lie), observed=seen, **stats)
+
+
+@pytest.mark.parametrize(
+    ("lie", "rules"),
+    [
+        (honest, set[str]()),
+        (scaled, {"own-clock", "own-cpu"}),
+        (tenth_of_the_cpu, {"own-cpu"}),
+    ],
+)
+def test_the_counters_of_the_server_show_a_window(lie: Lie, rules: set[str]) -> None:
+    assert {found.rule for found in own_time_findings(counted(lie), TICKS)} == rules
+
+
+def test_a_server_may_still_do_what_its_client_gave_up() -> None:
+    base = counted(third_of_the_time)
+    operations = {
+        kind: msgspec.structs.replace(each, ok=each.ok - 1, errors={"timeout": 1})
+        for kind, each in window(base).operations.items()
+    }
+    failed = msgspec.structs.replace(window(base), operations=operations)
+    assert own_time_findings(msgspec.structs.replace(base, measure=failed), TICKS) == []
 
 
 def test_only_the_sum_of_slices_may_not_lie_either() -> None:

@@ -69,12 +69,18 @@ WORKER = [sys.executable, str(ROOT / "tests/runs/trials/lying_worker.py")]
 
 
 def _rules(
-    inside: Inside, shared_agents: SharedAgents, folder: Path, text: str, lie: str, *options: str
+    inside: Inside,
+    shared_agents: SharedAgents,
+    folder: Path,
+    text: str,
+    lie: str,
+    *options: str,
+    hosts: tuple[tuple[str, str, str], ...] = TWO,
 ) -> tuple[Outcome, set[str]]:
-    """The outcome of a client that tells this lie, and the rules by which its times are wrong."""
+    """The outcome of a client that tells this lie, and the rules by which it is wrong."""
     own = shlex.join([*WORKER, lie, process.binary_path(), "worker", "network"])
     write(folder, text.replace("blocks = 2", 'blocks = 1\nnoise = "note"'))
-    file = str(shared_agents.hosts_file(folder, hosts=TWO))
+    file = str(shared_agents.hosts_file(folder, hosts=hosts))
     ended = inside(
         "run", "experiment.toml", "--hosts", file, "--client", f"command:{own}", *options
     )
@@ -83,7 +89,7 @@ def _rules(
     assert outcomes, ended.stderr
     assert outcomes[0].state == "measured", outcomes[0].reason
     found = {finding.rule for finding in outcomes[0].findings}
-    return outcomes[0], found & {"own-clock", "own-cpu"}
+    return outcomes[0], found & {"own-clock", "own-cpu", "server-counters"}
 
 
 def _rules_of_cpu(
@@ -99,6 +105,26 @@ def _rules_of_cpu(
             break
         shutil.rmtree(folder / "results")
     return outcome, found
+
+
+@pytest.mark.parametrize(
+    ("lie", "rule"), [("scaled", "own-clock"), ("half", "server-counters"), ("cpu", "own-cpu")]
+)
+def test_a_lie_that_only_the_server_counters_show_is_found(
+    inside: Inside, shared_agents: SharedAgents, tmp_path: Path, lie: str, rule: str
+) -> None:
+    text = TRIALS.replace(*PATIENT)
+    for ops in ("4000", "40000", "400000"):
+        outcome, found = _rules(inside, shared_agents, tmp_path, text, lie, "--ops", ops, hosts=ONE)
+        assert outcome.measure
+        true_ns = {
+            "cpu": 10 * outcome.measure.cpu_user_ns, "scaled": 3 * outcome.measure.elapsed_ns,
+        }  # fmt: skip
+        if true_ns.get(lie, ENOUGH_CPU_NS) >= ENOUGH_CPU_NS:
+            break
+        shutil.rmtree(tmp_path / "results")
+    assert rule in found, outcome.findings
+    assert outcome.verdict == "INVALID"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Passes requests on to another worker, and changes what it says of its window and its slices.
 
 Usage: lying_worker.py LIE PROGRAM ARGUMENTS. LIE is `honest`; one of `clock`, `cpu`, `counts` (of
-slices), `bytes` (of values), `calls` (a third of their time) and `times` (no response time is above
-the median), which all workers tell; or `clock-of-one` or `cpu-of-one`, which only the worker of the
+slices), `bytes` (of values), `calls` (a third of their time), `times` (no response time is above
+the median), `scaled` (a third of every time) and `half` (as many operations again, each half as
+long), which all workers tell; or `clock-of-one` or `cpu-of-one`, which only the worker of the
 tape's second segment tells.
 """
 
@@ -10,7 +11,7 @@ import json
 import subprocess
 import sys
 import threading
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,7 +25,13 @@ DIVISORS: dict[str, dict[str, float]] = {
     "times": {},
     "calls": {},
     "counts": {"ops": 0.5},
+    "scaled": dict.fromkeys(
+        ("elapsed_ns", "send_elapsed_ns", "half_ns", "cpu_user_ns", "cpu_system_ns"), 3
+    ),
+    "half": dict.fromkeys(("ops", "errors", "half_ops", "lead_in_ops"), 0.5),
 }
+TIMES = ("response", "service")
+COUNTS = ("attempts", "ok", "hits", "misses", "keys", "key_bytes", "value_bytes", "not_stored")
 
 
 def main() -> None:
@@ -39,10 +46,18 @@ def main() -> None:
         for line in sys.stdin.buffer:
             if of_one and b'"segment"' in line and json.loads(line)["segment"][0] == 1:
                 divisors |= DIVISORS[lie]
-            worker.stdin.write(line)
+            worker.stdin.write(half_of(line) if lie == "half" else line)
             worker.stdin.flush()
         worker.stdin.close()
         answers.join()
+
+
+def half_of(line: bytes) -> bytes:
+    """A run of a number of operations, with half of them."""
+    request = json.loads(line)
+    if request["type"] == "run" and request.get("ops"):
+        return json.dumps({**request, "ops": request["ops"] // 2}).encode() + b"\n"
+    return line
 
 
 def pass_answers(lines: IO[bytes], divisors: dict[str, float], lie: str) -> None:
@@ -58,8 +73,29 @@ def pass_answers(lines: IO[bytes], divisors: dict[str, float], lie: str) -> None
                     each["busy_ns"] //= 3
                 if lie == "times" and each.get("response"):
                     each["response"] = shorter(each["response"])
+                if lie == "scaled":
+                    each["busy_ns"] //= 3
+                    each |= {name: faster(each[name], 3) for name in TIMES if each.get(name)}
+            if lie == "half":
+                for each in [*answer.get("operations", {}).values(), *lead_ins(answer)]:
+                    each |= {name: 2 * n for name, n in each.items() if name in COUNTS}
+                    each |= {name: faster(each[name], 2, 2) for name in TIMES if each.get(name)}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
+
+
+def lead_ins(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*(answer.get("lead_in") or {}).values()]
+
+
+def faster(blob: str, divisor: int, times: int = 1) -> str:
+    """Each time of a histogram divided, and as often as told."""
+    told = histogram.decode(blob).counts
+    counts = np.zeros_like(told)
+    for index in np.flatnonzero(told):
+        value_ns = histogram.bucket_lowest_ns(int(index)) // divisor
+        counts[histogram.bucket_index(value_ns)] += times * told[index]
+    return histogram.encode(histogram.Histogram(counts))
 
 
 def shorter(blob: str) -> str:

@@ -15,8 +15,8 @@ from tests.conftest import ROOT
 
 WORKER = [sys.executable, str(ROOT / "tests/runs/trials/lying_worker.py")]
 OWN_TIMES = {"own-clock", "own-cpu", "own-counts", "own-times"}
-# Of so much CPU time a tenth is less than is tolerated.
-ENOUGH_CPU_NS = 300_000_000
+# Of so much CPU time a tenth is less than is tolerated, and of so long a window a third.
+ENOUGH_CPU_NS = ENOUGH_NS = 300_000_000
 
 
 def play(inside: Inside, folder: Path, lie: str, *options: str) -> Outcome:
@@ -49,15 +49,52 @@ def test_a_lie_about_a_window_is_found(
     assert played.verdict == ("INVALID" if rules else "VALID"), played.findings
 
 
-def test_slices_that_tell_more_than_their_sum_are_found(inside: Inside, tmp_path: Path) -> None:
-    command = shlex.join([*WORKER, "counts", process.binary_path(), "worker", "network"])
-    name = write(tmp_path, ROUNDS.replace('twice = "native"\n', ""), blocks="1")
+def test_a_client_that_divides_all_of_its_times_is_found(inside: Inside, tmp_path: Path) -> None:
+    """A fast machine shows little of few operations: there are more until that is enough."""
+    for ops in (4000, 40_000, 400_000):
+        played = play(inside, tmp_path, "scaled", "--ops", str(ops))
+        assert played.measure
+        if 3 * played.measure.elapsed_ns >= ENOUGH_NS:
+            break
+        shutil.rmtree(tmp_path / "results")
+    assert {found.rule for found in played.findings} & OWN_TIMES >= {"own-clock"}
+    assert played.verdict == "INVALID"
+
+
+def test_a_client_that_divides_all_times_of_slices_is_found(inside: Inside, tmp_path: Path) -> None:
+    assert rules_in_turns(inside, tmp_path, "scaled") >= {"own-clock"}
+
+
+def test_half_of_the_operations_told_twice_is_found(inside: Inside, tmp_path: Path) -> None:
+    played = play(inside, tmp_path, "half", "--ops", "3000")
+    texts = [found.text for found in played.findings if found.weight == "INVALID"]
+    assert any("cmd_get rose by" in text for text in texts), played.findings
+    assert not {found.rule for found in played.findings} & OWN_TIMES
+
+
+def test_half_of_the_operations_told_twice_is_found_in_slices(
+    inside: Inside, tmp_path: Path
+) -> None:
+    assert rules_in_turns(inside, tmp_path, "half") >= {"server-counters"}
+
+
+def rules_in_turns(inside: Inside, folder: Path, lie: str) -> set[str]:
+    """The rules that a client breaks which plays in turns with an honest one, which breaks none."""
+    command = shlex.join([*WORKER, lie, process.binary_path(), "worker", "network"])
+    name = write(folder, ROUNDS.replace('twice = "native"\n', ""), blocks="1")
     inside("run", name, "--client", "native", "--client", f"command:{command}")
-    lied = {
-        played.trial.cell.client: "own-counts" in {found.rule for found in played.findings}
-        for played in read_outcomes(tmp_path)
+    rules = {
+        played.trial.cell.client: {
+            found.rule for found in played.findings if found.weight == "INVALID"
+        }
+        for played in read_outcomes(folder)
     }
-    assert lied == {"native": False, f"command:{command}": True}
+    assert not rules["native"] & (OWN_TIMES | {"server-counters"})
+    return rules[f"command:{command}"]
+
+
+def test_slices_that_tell_more_than_their_sum_are_found(inside: Inside, tmp_path: Path) -> None:
+    assert rules_in_turns(inside, tmp_path, "counts") >= {"own-counts"}
 
 
 def test_a_client_that_claims_more_bytes_is_found(inside: Inside, tmp_path: Path) -> None:
@@ -67,11 +104,11 @@ def test_a_client_that_claims_more_bytes_is_found(inside: Inside, tmp_path: Path
     assert played.verdict == "INVALID"
 
 
-def test_a_lie_about_cpu_time_is_found_in_long_windows(inside: Inside, tmp_path: Path) -> None:
+def test_a_lie_about_cpu_time_is_found_from_outside(inside: Inside, tmp_path: Path) -> None:
     """A busy machine shows little of a short window: it becomes longer until that is enough."""
-    for measure_ms in (2000, 6000, 18000):
+    for measure_ms in (700, 2000, 6000, 18000):
         played = play(inside, tmp_path, "cpu", "--measure-ms", str(measure_ms))
-        if played.observed and (played.observed.cpu_ns or 0) >= ENOUGH_CPU_NS:
+        if played.measure and 10 * played.measure.cpu_user_ns >= ENOUGH_CPU_NS:
             break
         shutil.rmtree(tmp_path / "results")
     assert {found.rule for found in played.findings} & OWN_TIMES == {"own-cpu"}

@@ -6,13 +6,16 @@ import socket
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from cachemark.analysis.verdict.own_times import counted_part
 from cachemark.endpoints.servers import parse_spec, running
 from cachemark.endpoints.servers.control_connection import Control
 from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.trials.sampler import Sampler, sampled_counters
+from tests.builders.outcomes import measured
 from tests.builders.small_experiments import read_outcomes
 from tests.conftest import Cli
 from tests.endpoints.servers.raw_requests import ask
@@ -44,6 +47,22 @@ def test_samples_hold_the_server_and_what_the_workers_told() -> None:
     assert last.cpu_ns >= first.cpu_ns > 0
     assert last.rss_bytes
     assert last.threads
+
+
+def test_counters_show_a_part_of_the_window() -> None:
+    with running(parse_spec("embedded:memory=16m")) as server:
+        before = server.stats()
+        with Sampler(server) as sampler:
+            ask(server.addresses[0], b"set k 0 0 1\r\nx\r\n")
+            until(sampler, 1)
+            ask(server.addresses[0], b"get k\r\n")
+        after, counts = server.stats(), sampler.command_counts
+    played = msgspec.structs.replace(
+        measured("a", 0, 1), stats_before=dict(before), stats_after=dict(after)
+    )
+    begun, going_on = counted_part(played, counts) or (0, 0)
+    assert 0 < begun < going_on
+    assert all(one.took_ns > 0 for one in counts)
 
 
 def test_without_a_server_only_the_rate_is_sampled() -> None:

@@ -1,6 +1,7 @@
 """Conservation of counts: the client's own counts, and the client's against the server's."""
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 from cachemark.analysis.verdict.trial_verdict import invalid_finding, note_finding
 from cachemark.model import histogram
@@ -14,28 +15,13 @@ from cachemark.model.work_length import max_keys_per_command
 CountOf = Callable[[Operation], int]
 
 
-def _keys(operation: Operation) -> int:
-    return operation.keys
-
-
-def _hits(operation: Operation) -> int:
-    return operation.hits
-
-
-def _misses(operation: Operation) -> int:
-    return operation.misses
+_keys, _hits, _misses, _not_stored, _done = map(
+    attrgetter, ("keys", "hits", "misses", "not_stored", "ok")
+)
 
 
 def _cas_stored(operation: Operation) -> int:
     return operation.hits - operation.not_stored
-
-
-def _not_stored(operation: Operation) -> int:
-    return operation.not_stored
-
-
-def _done(operation: Operation) -> int:
-    return operation.ok
 
 
 def _each(verbs: str, figure: CountOf) -> dict[str, CountOf]:

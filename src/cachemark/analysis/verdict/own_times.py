@@ -6,13 +6,15 @@ scheduler's account of the worker's processes. A worker that reports much less t
 would be ranked too high.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from cachemark.analysis.verdict.conservation import executed_commands
 from cachemark.analysis.verdict.trial_verdict import limit_finding
-from cachemark.model.outcome import Finding, Observed, Outcome
+from cachemark.model.outcome import CommandCount, Finding, Observed, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.rounds import Rounds
+from cachemark.model.server_stats import ServerStats
 from cachemark.model.units import plain
 
 # A window by time ends at its time, or with the operations that are then outstanding. Where they
@@ -26,14 +28,20 @@ _STEADY = frozenset({"closed", "uniform", "poisson"})
 _LASTED_PART = 0.1
 # It cannot be shorter from outside; both clocks are the kernel's monotonic one.
 _LONGER_NS = 50_000_000
-# Kernels with ticks as the finest account, and a worker's threads that it does not count.
+# A worker's account may be in ticks of 10 ms, and may lack some of its threads.
 _CPU_PART = 0.2
-_CPU_NS = 100_000_000
+_CPU_NS = 40_000_000
+# A reading of CPU time takes no longer.
+_READING_NS = 1_000_000
 
 
-def own_time_findings(outcome: Outcome) -> list[Finding]:
-    """INVALID where a worker's times differ from those seen from outside by more than tolerated."""
-    return [*_of_window(outcome), *_of_generators(outcome), *_of_hosts(outcome)]
+def own_time_findings(outcome: Outcome, ticks: Sequence[CommandCount] = ()) -> list[Finding]:
+    """INVALID where a worker's times differ from those seen from outside by more than tolerated.
+
+    `ticks`: readings of the counters of a server that nobody else uses.
+    """
+    seen = [*_of_window(outcome), *_of_generators(outcome), *_of_hosts(outcome)]
+    return seen or [*_of_counters(outcome, ticks)]
 
 
 def _of_window(outcome: Outcome) -> Iterator[Finding]:
@@ -86,15 +94,53 @@ def _of_run(
         yield from _of_cpu(where, done, observed.cpu_ns)
 
 
+def counted_part(outcome: Outcome, ticks: Sequence[CommandCount]) -> tuple[int, int] | None:
+    """A part of the window in which the server's counters rose, in ns since its start."""
+    begun = executed_commands(ServerStats(outcome.stats_before))
+    ended = executed_commands(ServerStats(outcome.stats_after))
+    if begun is None or ended is None:
+        return None
+    first = [tick.at_ns for tick in ticks if tick.commands > begun]
+    last = [tick.at_ns - tick.took_ns for tick in ticks if tick.commands < ended]
+    return (first[0], last[-1]) if first and last else None
+
+
+def _of_counters(outcome: Outcome, ticks: Sequence[CommandCount]) -> Iterator[Finding]:
+    """The workers of all hosts together: the server cannot tell them apart."""
+    done, counted = outcome.measure, counted_part(outcome, ticks)
+    if done is None or counted is None:
+        return
+    first_ns, last_ns = counted
+    # The server may do what the client has given up.
+    least_ns = round((1 - _LASTED_PART) * (last_ns - first_ns)) - _failed_ns(done, outcome)
+    if done.elapsed_ns < least_ns:
+        yield _clock_finding("", done.elapsed_ns, last_ns - first_ns, least_ns)
+    seen = [part.observed for part in outcome.hosts if part.observed]
+    error_ns = 2 * sum(part.clock_error_ns for part in outcome.hosts) + _READING_NS
+    for observed in filter(None, [outcome.observed, *seen]):
+        ends_ns = max(last_ns, observed.duration_ns or 0) - error_ns
+        within = [
+            cpu_ns
+            for at_ns, cpu_ns in observed.cpu_readings
+            if first_ns + error_ns <= at_ns <= ends_ns
+        ]
+        if within and outcome.generators is None:
+            yield from _of_cpu("", done, within[-1] - within[0])
+
+
 def _least_by_time_ns(done: Done, observed: Observed, outcome: Outcome) -> int:
     """How long a window by time lasted at least; 0 where its operations may have ended before."""
     if observed.duration_ns is None or outcome.load.schedule not in _STEADY:
         return 0
-    attempts, ok = _attempts_and_ok(done)
+    attempts, _ = _attempts_and_ok(done)
     part = _SHORTER_PART + _RARE_OPERATIONS / max(1, attempts)
     # A failed operation has no reply.
-    failed_ns = (attempts - ok) * outcome.timing.timeout_ms * 1_000_000
-    return round(observed.duration_ns * (1 - part)) - failed_ns
+    return round(observed.duration_ns * (1 - part)) - _failed_ns(done, outcome)
+
+
+def _failed_ns(done: Done, outcome: Outcome) -> int:
+    attempts, ok = _attempts_and_ok(done)
+    return (attempts - ok) * outcome.timing.timeout_ms * 1_000_000
 
 
 def _attempts_and_ok(done: Done) -> tuple[int, int]:

@@ -125,7 +125,7 @@ class ReadServer(HostRequest, frozen=True, kw_only=True, tag="read_server"):
 class BeginWindow(HostRequest, frozen=True, kw_only=True, tag="begin_window"):
     """Watch this host, and sample its server. Answer: `ServerReading`.
 
-    `tick_s` is how often to read the server's counters, besides the samples of each second.
+    `tick_s`: as in `Sampler`.
     """
 
     tick_s: float | None = None

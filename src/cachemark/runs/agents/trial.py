@@ -117,7 +117,7 @@ class HostsTrial(TrialRun):
     ) -> Window:
         coordinator = self._coordinator
         names = [host.name for host in coordinator.hosts.hosts]
-        begin = messages.BeginWindow(tick_s=tick_s(self.outcome.worker, request))
+        begin = messages.BeginWindow(tick_s=tick_s(request))
         before = coordinator.ask_each(dict.fromkeys(names, begin), messages.ServerReading, ANSWER_S)
         done = player.run(request, self.watch)
         after = coordinator.ask_each(

@@ -17,9 +17,11 @@ from cachemark.analysis.verdict import (
 from cachemark.analysis.verdict.hosts import clock_findings, differing_hosts, skew_finding
 from cachemark.analysis.verdict.slice_bias import slice_bias_findings
 from cachemark.analysis.verdict.void_slices import judge_void
+from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.model.outcome import CommandCount, Finding, HostPart, Outcome
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.tape_header import Schedule
+from cachemark.model.work_length import plays_to_an_end
 from cachemark.runs.audit.claims import sends_as_on_tape
 from cachemark.runs.audit.fitness import comparable_stats
 from cachemark.runs.trials.setting import Setting
@@ -35,6 +37,7 @@ def judged(
     """
     assert outcome.measure is not None
     before, after = ServerStats(outcome.stats_before), ServerStats(outcome.stats_after)
+    shared = setting.server.innermost.kind == "remote"
     stats = comparable_stats(setting.restrictions, before, after)
     verdict = judge(
         all_played(outcome.measure),
@@ -42,12 +45,12 @@ def judged(
         load=setting.load,
         before=stats.before,
         after=stats.after,
-        shared_server=setting.server.innermost.kind == "remote",
+        shared_server=shared,
         partial_counters=stats.partial,
         server_commands=[each.commands for each in outcome.server_loads],
-        merges=outcome.worker is not None and "merges" in outcome.worker.capabilities,
+        merges=_merges(outcome, setting),
         raw_bytes=setting.generators is None and sends_as_on_tape(setting.client),
-        command_counts=_with_due(ticks, setting),
+        command_counts=[] if plays_to_an_end(setting.workload) else _with_due(ticks, setting),
         generated=outcome.generated,
         generated_load=setting.cell_load,
         noise=outcome.noise,
@@ -55,7 +58,8 @@ def judged(
         policy=setting.noise if outcome.rounds is None else "note",
     )
     void = judge_void(outcome.measure, outcome.rounds) if outcome.rounds else Judged()
-    own = [*own_time_findings(outcome), *own_sum_findings(outcome), *slice_bias_findings(outcome)]
+    own = [*own_time_findings(outcome, [] if shared else ticks), *own_sum_findings(outcome)]
+    own += slice_bias_findings(outcome)
     for more in (void, Judged(findings=[*of_hosts, *own]), repeated_tape(outcome)):
         verdict = with_more(verdict, more)
     if stats.reason:
@@ -72,6 +76,14 @@ def judged(
         lag_bounds=verdict.lag_bounds,
         stationarity=verdict.stationarity,
     )
+
+
+def _merges(outcome: Outcome, setting: Setting) -> bool:
+    """Whether fewer reads than claimed may reach the server: one at a time cannot be merged."""
+    if outcome.worker is None or "merges" not in outcome.worker.capabilities:
+        return False
+    several = outstanding_ops(setting.load) > 1 or setting.client.options.get("local_cache") == "on"
+    return several or any(kind.startswith("mget") for kind in setting.workload.kinds)
 
 
 def _with_due(ticks: list[CommandCount], setting: Setting) -> list[CommandCount]:

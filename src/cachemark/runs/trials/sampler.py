@@ -5,12 +5,12 @@ trial's own control connection. The server does not count `stats` as an operatio
 not change the counters that the verdict compares. A sample costs the server some µs a second.
 """
 
-import math
 import threading
 import time
 
 from cachemark.analysis.verdict.conservation import executed_commands
 from cachemark.endpoints.servers import RunningServer
+from cachemark.endpoints.witness import look_pause_s
 from cachemark.host.noise import NoiseMonitor
 from cachemark.model.errors import TrialError
 from cachemark.model.outcome import CommandCount, Sample
@@ -38,8 +38,8 @@ _SLEEP_S = 0.1
 class Sampler:
     """Samples from entering to leaving the context; leaving waits for the last sample.
 
-    Where the worker keeps no timeline of the window, the server's counters are read every `tick_s`,
-    too. `noise` gets the delay of each wake-up.
+    The server's counters are read every `tick_s` too, or at steps that grow. `noise` gets the delay
+    of each wake-up.
     """
 
     def __init__(
@@ -78,16 +78,17 @@ class Sampler:
     def _run(self) -> None:
         began, self.began_unix_ns = time.monotonic(), time.time_ns()
         sample_due = began + self._period_s
-        tick_due = math.inf if self._tick_s is None else began + self._tick_s
+        tick_due = began + look_pause_s(0, PERIOD_S)
         while not self._sleep(min(sample_due, tick_due)):
             now = time.monotonic()
             # A sample that took longer than a period is not made up for.
             if now >= sample_due:
                 self.samples.append(self._sample())
                 sample_due = max(sample_due + self._period_s, time.monotonic())
-            if self._tick_s is not None and now >= tick_due:
+            if now >= tick_due:
                 self._tick(began)
-                tick_due = max(tick_due + self._tick_s, time.monotonic())
+                tick_s = self._tick_s or look_pause_s(now - began, PERIOD_S)
+                tick_due = max(tick_due + tick_s, time.monotonic())
 
     def _sleep(self, until: float) -> bool:
         """Sleep until something is due, at most _SLEEP_S; true when the window has ended."""
@@ -101,10 +102,12 @@ class Sampler:
         return False
 
     def _tick(self, began: float) -> None:
+        asked = time.monotonic()
         done = executed_commands(self._read_stats())
         if done is not None:
-            at_ns = round((time.monotonic() - began) * 1e9)
-            self.command_counts.append(CommandCount(at_ns=at_ns, commands=done))
+            at_ns, took_ns = (round((time.monotonic() - it) * 1e9) for it in (began, asked))
+            counted = CommandCount(at_ns=at_ns, took_ns=took_ns, commands=done)
+            self.command_counts.append(counted)
 
     def _sample(self) -> Sample:
         if self._noise:

@@ -10,7 +10,7 @@ from cachemark.endpoints.servers import ProcessUse, RunningServer
 from cachemark.host.noise import NoiseMonitor
 from cachemark.model.merging import merge_kinds
 from cachemark.model.outcome import CommandCount, HostNoise, Observed, Sample, ServerUse
-from cachemark.model.protocol import Done, Ready, RunRequest
+from cachemark.model.protocol import Done, RunRequest
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerLoad, ServerStats, SlabClass
 from cachemark.runs.trials.sampler import Sampler
@@ -62,7 +62,7 @@ def play_window(
     sides = [fleet, generators] if generators else [fleet]
     workers = [worker.pid for side in sides for worker in side.workers]
     noise.start(workers + server.pids + server.between, awake_pid, workers)
-    with Sampler(server, tick_s=tick_s(fleet.ready, request), noise=noise) as sampler:
+    with Sampler(server, tick_s=tick_s(request), noise=noise) as sampler:
         watched = msgspec.structs.replace(
             watch, progress=_both(sampler.note_progress, watch.progress)
         )
@@ -88,12 +88,12 @@ def play_window(
     )
 
 
-def tick_s(ready: Ready | None, request: RunRequest) -> float | None:
-    """The interval for readings of the server's counters; none if the worker keeps a timeline.
+def tick_s(request: RunRequest) -> float | None:
+    """The interval for readings of the server's counters; none if the window's length is unknown.
 
     Each reading delays an operation by some µs: ten a second are far too few to show in p99.9.
     """
-    if ready is None or "timeline" in ready.capabilities or request.duration_ms is None:
+    if request.duration_ms is None:
         return None
     return min(1.0, max(_SHORTEST_TICK_S, request.duration_ms / 1e3 / _TICKS))
 
