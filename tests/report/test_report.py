@@ -61,6 +61,17 @@ def test_a_trial_with_similar_reasons_is_one_trial() -> None:
     assert "2 of 4 trials INVALID: server 1: late by 2.5 ms (and similar)" in line
 
 
+def test_notes_that_differ_in_their_figures_are_one_line() -> None:
+    def noted(client: str, block: int) -> Outcome:
+        notes = [f"{900 + block} operations waited"]
+        return msgspec.structs.replace(measured(client, block, 5000, index=block), notes=notes)
+
+    trials = [noted(client, block) for client in ("native", "go/slow") for block in range(3)]
+    notes = build(header(experiment(["native", "go/slow"])), trials).notes
+    found = [note for note in notes if "waited" in note]
+    assert found == ["native, go/slow: 900 operations waited (and similar)"]
+
+
 def test_the_line_of_a_failed_trial_has_its_remedy() -> None:
     trials = [measured("native", block, 5000, index=block) for block in range(3)]
     reset = msgspec.structs.replace(

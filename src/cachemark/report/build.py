@@ -247,9 +247,21 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
             "interval, which would be too narrow with fewer."
         )
     notes += _too_few(summaries)
+    return [*notes, *_trial_notes(summaries)]
+
+
+def _trial_notes(summaries: list[CellSummary]) -> list[str]:
+    """What trials were noted for: a line for each kind, for all figures and clients."""
+    alike: dict[str, list[tuple[str, str]]] = {}
     for summary in summaries:
-        notes += [f"{summary.cell.client}: {note}" for note in summary.notes]
-    return list(dict.fromkeys(notes))
+        for note in summary.notes:
+            alike.setdefault(_FIGURE.sub("…", note), []).append((summary.cell.client, note))
+    lines: list[str] = []
+    for members in alike.values():
+        clients, texts = (list(dict.fromkeys(of)) for of in zip(*members, strict=True))
+        similar = " (and similar)" if len(texts) > 1 else ""
+        lines.append(f"{', '.join(clients)}: {texts[0]}{similar}")
+    return lines
 
 
 def _trace_notes(outcomes: Sequence[Outcome]) -> list[str]:

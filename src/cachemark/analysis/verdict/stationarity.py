@@ -152,7 +152,7 @@ def _levels_text(found: Stationarity) -> str:
     parts: list[str] = []
     rises = "+" if _rises(found) else ""
     for level in found.plateaus:
-        time = f"{rises}{level.value / 1e3:,.0f} µs"
+        time = f"{rises}{plain(level.value / 1e6)} ms"
         figure = f"{level.value:,.0f}/s" if found.of == "rate" else time
         parts.append(f"{plain(level.from_ms / 1e3)}–{plain(level.to_ms / 1e3)} s {figure}")
     return ", ".join(parts)

@@ -142,7 +142,8 @@ def line_chart(
         *_shape_layers(named, x, y),
     ]
     if area.right > 40:
-        ends = [_place(line.marks[-1].y, low, high, shares=shares) for line, _ in named]
+        at = float if shares else math.log
+        ends = [(at(of.marks[-1].y) - at(low)) / (at(high) - at(low)) for of, _ in named]
         layers += _labels(named, area, height, ends)
         return specification(area, height, layers, top=10)
     rows = math.ceil(len(named) / 2)
@@ -224,11 +225,6 @@ def _interval_layers(named: _Styled, x: Spec, y: Spec) -> list[Spec]:
             ends = {"y": {"field": "low", **y}, "y2": {"field": "high"}}
             layers.append(_layer(style, mark, values, {"x": {"field": "x", **x}, **ends}))
     return layers
-
-
-def _place(y: float, low: float, high: float, *, shares: bool) -> float:
-    """How far up a figure is, as a part of the axis."""
-    return (y - low) / (high - low) if shares else math.log(y / low) / math.log(high / low)
 
 
 def _labels(named: _Styled, area: PlotArea, height: int, ends: Sequence[float]) -> list[Spec]:
