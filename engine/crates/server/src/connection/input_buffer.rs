@@ -2,6 +2,8 @@
 
 /// The buffer that a thread reads into.
 const READ_BYTES: usize = 32 * 1024;
+/// The first one of a thread that serves one connection: most requests are shorter, and there may be many threads.
+const FIRST_READ_BYTES: usize = 1024;
 /// The smallest buffer of a connection that has received a part of a request.
 const KEPT_BYTES_MIN: usize = 4 * 1024;
 /// A thread keeps this number of buffers for replies, each of this length at most.
@@ -14,6 +16,8 @@ const SPARE_BYTES_MAX: usize = 2 << 20;
 #[derive(Debug)]
 pub struct ReadBuffers {
     shared: Vec<u8>,
+    /// The length of the shared buffer.
+    read_bytes: usize,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
     /// Buffers for replies, of connections that have none to send now.
@@ -22,7 +26,26 @@ pub struct ReadBuffers {
 
 impl ReadBuffers {
     pub fn new() -> ReadBuffers {
-        ReadBuffers { shared: Vec::new(), spare: Vec::new(), spare_bytes: 0, replies: Vec::new() }
+        ReadBuffers {
+            shared: Vec::new(),
+            read_bytes: READ_BYTES,
+            spare: Vec::new(),
+            spare_bytes: 0,
+            replies: Vec::new(),
+        }
+    }
+
+    /// The buffers of a thread that serves one connection.
+    pub fn of_one_connection() -> ReadBuffers {
+        ReadBuffers { read_bytes: FIRST_READ_BYTES, ..ReadBuffers::new() }
+    }
+
+    /// Read more at a time after a read that filled the shared buffer, once its bytes are carried out or kept.
+    pub fn widen_after(&mut self, read: usize) {
+        if read == FIRST_READ_BYTES && self.read_bytes == read {
+            self.read_bytes = READ_BYTES;
+            self.shared = Vec::new();
+        }
     }
 
     /// Lend memory for replies to a connection that has none.
@@ -45,7 +68,7 @@ impl ReadBuffers {
     /// The buffer that all connections read into as long as they keep nothing.
     pub fn shared(&mut self) -> &mut [u8] {
         if self.shared.is_empty() {
-            self.shared = self.take(READ_BYTES);
+            self.shared = self.take(self.read_bytes);
         }
         &mut self.shared
     }

@@ -83,7 +83,7 @@ fn serve_connection(
     observer: &mut impl Observer,
 ) -> io::Result<Option<Arc<Queue>>> {
     let mut session = Session::of(guard.socket());
-    let (mut input, mut buffers) = (InputBuffer::default(), ReadBuffers::new());
+    let (mut input, mut buffers) = (InputBuffer::default(), ReadBuffers::of_one_connection());
     let mut out = Vec::new();
     loop {
         let received = match reading::read(stream, &mut session, &mut input, &mut buffers) {
@@ -134,6 +134,7 @@ fn serve_connection(
                 break;
             }
         }
+        buffers.widen_after(received.shared);
         guard.set_awaits_data(!input.is_empty() || session.is_uploading());
         out.shrink_to(1 << 20);
     }

@@ -40,7 +40,9 @@ pub fn read(
         return Ok(Received { bytes, shared: bytes });
     };
     let missing = value.len();
-    let bytes = stream.read_both(value, &mut buffers.shared()[..BEHIND_VALUE_BYTES])?;
+    let behind = buffers.shared();
+    let most = BEHIND_VALUE_BYTES.min(behind.len());
+    let bytes = stream.read_both(value, &mut behind[..most])?;
     let of_value = bytes.min(missing);
     session.uploaded(of_value);
     Ok(Received { bytes, shared: bytes - of_value })
