@@ -2,6 +2,7 @@
 
 mod binary;
 mod common;
+mod counted_commands;
 mod counters;
 mod differential;
 mod observing;

@@ -305,25 +305,9 @@ impl Store {
 
     /// Add to a number (it wraps at 2⁶⁴) or subtract from it (it stops at 0).
     pub fn arithmetic(&self, key: &[u8], delta: u64, increment: bool, now_s: u32) -> Arithmetic {
-        self.arithmetic_if(key, delta, increment, 0, now_s).0
-    }
-
-    /// The same if the item has this cas number (0 is any). Returns the new cas number, or 0 if nothing
-    /// was changed.
-    pub fn arithmetic_if(
-        &self,
-        key: &[u8],
-        delta: u64,
-        increment: bool,
-        expected_cas: u64,
-        now_s: u32,
-    ) -> (Arithmetic, u64) {
         let mut entry = self.entry(key, now_s);
         let cas = entry.fresh_cas();
-        match entry.arithmetic(delta, increment, expected_cas, cas) {
-            number @ Arithmetic::Number(_) => (number, cas),
-            refused => (refused, 0),
-        }
+        entry.arithmetic(delta, increment, 0, cas)
     }
 
     pub fn touch(&self, key: &[u8], exptime: i64, now_s: u32) -> bool {

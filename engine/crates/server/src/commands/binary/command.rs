@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use cachemark_protocol::binary::request::{
     Body, Header, Reply, Status, Verb, big_endian_u32, big_endian_u64,
 };
-use cachemark_storage::{Arithmetic, Deletion, Item, Lookup, Marks, Mode, Outcome};
+use cachemark_storage::{
+    Arithmetic, Content, Deletion, Entry, Item, Lookup, Marks, Mode, Outcome, expires_s,
+};
 
 use crate::commands::context::{RequestContext, append_or_send};
 use crate::commands::observe;
@@ -181,15 +183,19 @@ impl BinaryCommand<'_, '_> {
 
     pub fn arithmetic(&mut self, increment: bool) {
         let delta = big_endian_u64(&self.body.extras[..8]);
-        let BinaryCommand { header, body, context, .. } = self;
-        let items = &context.state.store;
-        let changed = items.arithmetic_if(body.key, delta, increment, header.cas, context.now_s);
-        match changed {
-            (Arithmetic::Number(number), cas) => self.reply_number(number, cas),
-            (Arithmetic::NotFound, _) => self.create_number(),
-            (Arithmetic::Exists, _) => self.refuse(Status::Exists),
-            (Arithmetic::NonNumeric, _) => self.refuse(Status::NonNumeric),
-            (Arithmetic::NoRoom, _) => self.refuse(Status::OutOfMemory),
+        let creates = big_endian_u32(&self.body.extras[16..20]) != DO_NOT_CREATE;
+        let state = self.context.state;
+        let mut entry = state.store.entry(self.body.key, self.context.now_s);
+        if creates && entry.item().is_none() {
+            return self.create_number(entry);
+        }
+        let cas = entry.fresh_cas();
+        match entry.arithmetic(delta, increment, self.header.cas, cas) {
+            Arithmetic::Number(number) => self.reply_number(number, cas),
+            Arithmetic::NotFound => self.refuse(Status::NotFound),
+            Arithmetic::Exists => self.refuse(Status::Exists),
+            Arithmetic::NonNumeric => self.refuse(Status::NonNumeric),
+            Arithmetic::NoRoom => self.refuse(Status::OutOfMemory),
         }
     }
 
@@ -199,27 +205,23 @@ impl BinaryCommand<'_, '_> {
         }
     }
 
-    /// The item is missing: create it with the initial number, unless the request forbids that.
-    fn create_number(&mut self) {
+    /// The item is missing: create it with the initial number. As in memcached, this counts neither as a miss nor as
+    /// a set.
+    fn create_number(&mut self, mut entry: Entry<'_>) {
         let initial = big_endian_u64(&self.body.extras[8..16]);
-        if big_endian_u32(&self.body.extras[16..20]) == DO_NOT_CREATE {
-            return self.refuse(Status::NotFound);
-        }
         let exptime = self.exptime(16);
         let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(initial).as_bytes();
-        let BinaryCommand { body, context, .. } = self;
-        let items = &context.state.store;
-        let result = items.store_if(0, Mode::Add, body.key, 0, exptime, digits, context.now_s);
-        if context.wants(kinds::MUTATIONS) {
-            let outcome = result.map(|(outcome, _)| outcome);
-            report_stored(body.key, Mode::Add, outcome, exptime, digits.len(), context);
+        let (digits, cas) = (buffer.format(initial).as_bytes(), entry.fresh_cas());
+        let expires_s = expires_s(exptime, self.context.now_s);
+        let marks = Marks::default();
+        let stored = entry.put(&Content { value: digits, flags: 0, expires_s, cas, marks });
+        drop(entry);
+        if self.context.wants(kinds::MUTATIONS) {
+            let outcome = stored.then_some(Outcome::Stored);
+            let (key, length) = (self.body.key, digits.len());
+            report_stored(key, Mode::Add, outcome, exptime, length, self.context);
         }
-        match result {
-            Some((Outcome::Stored, cas)) => self.reply_number(initial, cas),
-            Some(_) => self.refuse(Status::NotStored),
-            None => self.refuse(Status::OutOfMemory),
-        }
+        if stored { self.reply_number(initial, cas) } else { self.refuse(Status::OutOfMemory) }
     }
 
     pub fn flush(&mut self) {

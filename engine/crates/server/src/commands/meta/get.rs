@@ -10,8 +10,9 @@ use crate::commands::meta::reply::{ReadEffect, append_debug, append_hit};
 
 impl<'a> MetaCommand<'a, '_> {
     pub fn get(&mut self) {
-        if !self.only_reads() || !self.read_unlocked() {
-            self.get_locked();
+        let only_reads = self.only_reads();
+        if !only_reads || !self.read_unlocked() {
+            self.get_locked(only_reads);
         }
     }
 
@@ -45,8 +46,8 @@ impl<'a> MetaCommand<'a, '_> {
         }
     }
 
-    /// The `mg` that may change the item, with the item's region locked.
-    fn get_locked(&mut self) {
+    /// The `mg` that may change the item, with the item's region locked. A read without the lock has counted the hit.
+    fn get_locked(&mut self, is_counted: bool) {
         let now_s = self.context.now_s;
         let MetaOptions { vivify, exptime, new_cas, base64, .. } = *self.options;
         let mut entry = self.context.state.store.entry(self.key, now_s);
@@ -57,7 +58,9 @@ impl<'a> MetaCommand<'a, '_> {
             let cas = new_cas.unwrap_or_else(|| entry.fresh_cas());
             created = entry.put(&Content { value: b"", flags: 0, expires_s: 0, cas, marks });
         }
-        count_get(&mut entry, exptime.is_some(), !missed || created);
+        if !is_counted {
+            count_get(&mut entry, exptime.is_some(), !missed || created);
+        }
         if missed && !created {
             drop(entry);
             return self.miss(b"EN");

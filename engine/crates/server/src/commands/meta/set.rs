@@ -110,7 +110,10 @@ impl MetaCommand<'_, '_> {
                     Ok(false)
                 }
                 // 0 is the number of no item, and not an older one.
-                Some(expected) if invalidate && expected != 0 && expected < cas => Ok(true),
+                Some(expected) if invalidate && expected != 0 && expected < cas => {
+                    entry.count(|counters| counters.cas_hits += 1);
+                    Ok(true)
+                }
                 Some(_) => {
                     entry.count(|counters| counters.cas_badval += 1);
                     Err(b"EX")
