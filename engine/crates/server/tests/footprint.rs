@@ -131,3 +131,21 @@ fn an_idle_connection_takes_less_than_one_of_memcached() {
         assert!((1..=IDLE_BYTES_MAX).contains(&each), "{io:?}: {each} bytes a connection");
     }
 }
+
+#[test]
+fn a_thread_with_short_requests_has_short_buffers() {
+    const CONNECTIONS: usize = 20;
+    let _alone = alone();
+    let (server, _) = serve(IoMode::Blocking);
+    let use_one = || {
+        let mut stream = connect(&server);
+        assert_eq!(ask(&mut stream, b"set k 0 0 1\r\nx\r\n", 8), b"STORED\r\n");
+        stream
+    };
+    let first = use_one();
+    let before = ALLOCATED.load(Ordering::Relaxed);
+    let more: Vec<TcpStream> = (0..CONNECTIONS).map(|_| use_one()).collect();
+    let each = (ALLOCATED.load(Ordering::Relaxed) - before) / CONNECTIONS as i64;
+    assert!(each < 4096, "{each} bytes a connection");
+    drop((first, more));
+}

@@ -1,5 +1,5 @@
-//! Random sequences of requests, played to the embedded server and to the real memcached: the replies to each
-//! request must be equal. `PROPTEST_CASES=5000` plays more sequences.
+//! Random sequences of requests, played to the embedded server in all I/O modes and to the real memcached: the replies
+//! to each request must be equal. `PROPTEST_CASES=5000` plays more sequences, `PROPTEST_RNG_SEED=7` the same ones.
 
 mod draws;
 
@@ -223,21 +223,22 @@ fn shown(bytes: &[u8]) -> String {
 fn both_say_the_same(asks: impl Fn(Version) -> BoxedStrategy<Ask>, binary: bool) {
     // memcached's LRU maintainer holds items for a moment; `incr` then does not pad the number.
     let (_memcached, judge) = memcached_with(&["-o", "no_lru_maintainer,no_lru_crawler"]);
-    let (_server, ours) = embedded(IoMode::Events);
+    let (_servers, ours): (Vec<_>, Vec<_>) = IoMode::available().map(embedded).unzip();
+    let modes: Vec<IoMode> = IoMode::available().collect();
     let sessions = Cell::new(0);
     let config = Config { failure_persistence: None, cases: cases(), ..Config::default() };
     let version = judge.memcached.expect("memcached's version");
-    let drawn = proptest::collection::vec(asks(version), 1..60);
-    let ran = TestRunner::new(config).run(&drawn, |asks| {
+    let drawn = (0..modes.len(), proptest::collection::vec(asks(version), 1..60));
+    let ran = TestRunner::new(config).run(&drawn, |(mode, asks)| {
         sessions.set(sessions.get() + 1);
         let [mut expected, mut actual] =
-            [&judge, &ours].map(|target| Side::new(target, sessions.get(), binary));
+            [&judge, &ours[mode]].map(|target| Side::new(target, sessions.get(), binary));
         for ask in &asks {
             let (said, judged) = (actual.exchange(ask), expected.exchange(ask));
             if said != judged && expected.took_number_for_text(&judge, ask, &judged) {
                 return Ok(());
             }
-            prop_assert_eq!(said, judged, "{}", shown(&expected.bytes(ask)));
+            prop_assert_eq!(said, judged, "{:?} {}", modes[mode], shown(&expected.bytes(ask)));
         }
         Ok(())
     });
