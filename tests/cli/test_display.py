@@ -94,6 +94,20 @@ def test_a_replay_is_told_from_a_trial() -> None:
     assert not lines[1].endswith("left)")
 
 
+def test_a_part_that_takes_long_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, now = io.StringIO(), [100.0]
+    monkeypatch.setattr("cachemark.cli.display.time.monotonic", lambda: now[0])
+    with make_display(Console(file=out, width=200), lambda _: "", lambda _: []) as display:
+        display.begins(measured("a", 0, 1000).trial, 1, 1)
+        for second in range(1, 30):
+            now[0] += 1
+            display.ops(1000 * second)
+    assert out.getvalue().splitlines() == [
+        "trial 1 of 1: 10,000 operations of this phase",
+        "trial 1 of 1: 20,000 operations of this phase",
+    ]
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_line_of_a_trial_keeps_its_figures_and_units(width: int) -> None:
     out = io.StringIO()

@@ -24,7 +24,8 @@ _BAR_COLUMNS = 20
 _WIDE_COLUMNS = 100
 # The bar of a sitting moves in such steps: drawing takes CPU time from the measurement.
 _PART_SHOWN = 0.05
-
+# A part that takes longer than this gets a line before its end.
+_LONG_S = 10.0
 
 # A line that says how much a plan plays.
 ExtentOf = Callable[[Plan], str]
@@ -219,9 +220,6 @@ class LiveDisplay(_PrintingDisplay):
         self._last_part: float | None = None
         self._task = progress.add_task("", total=None, number="", left="", rate="", what="")
 
-    def auditing(self, what: str) -> None:
-        self._progress.update(self._task, what=what)
-
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
         self._begins(number, total, f"replay: {name_of(trial)}" if is_replay else name_of(trial))
 
@@ -273,17 +271,29 @@ class LiveDisplay(_PrintingDisplay):
 class PlainDisplay(_PrintingDisplay):
     """One line per trial, for logs and pipes."""
 
-    _what = "trial"
+    _what, _began, _wait_s = "trial", 0.0, math.inf
 
     def begins(self, trial: Trial, number: int, total: int, *, is_replay: bool = False) -> None:
         del trial
-        self._what = "replay, trial" if is_replay else "trial"
-        self._clock.begins(number, total)
+        self._begins("replay, trial" if is_replay else "trial", number, total)
 
     def sitting(self, sitting: Sitting, number: int, total: int) -> None:
         del sitting
-        self._what = "sitting"
+        self._begins("sitting", number, total)
+
+    def _begins(self, what: str, number: int, total: int) -> None:
+        self._what, self._began, self._wait_s = what, time.monotonic(), _LONG_S
         self._clock.begins(number, total)
+
+    def ops(self, ops: int) -> None:
+        self.doing(f"{ops:,} operations of this phase")
+
+    def doing(self, what: str) -> None:
+        """Say so if a part takes long, such as the prefill: after 10 s, 20 s, 40 s."""
+        if time.monotonic() - self._began >= self._wait_s:
+            self._wait_s *= 2
+            head = f"{self._what} {self._clock.number} of {self._clock.total}"
+            print_words(self._console, f"{head}: {what}")
 
     def sitting_ended(self) -> None:
         self._clock.ends()

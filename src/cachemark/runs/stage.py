@@ -59,6 +59,7 @@ class Display:
 
     def auditing(self, what: str) -> None:
         """Something is being checked before the first trial."""
+        self.doing(what)
 
     def refused(self, plan: Plan) -> None:
         """The audit has ruled out some cells; the plan has them among its skipped ones."""
