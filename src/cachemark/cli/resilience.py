@@ -225,7 +225,8 @@ def _clients(typed: Sequence[str], known: dict[str, Client], *, quick: bool) -> 
     """The clients that were typed, or all that can be started here. Raises UsageError."""
     if not typed:
         usual = _BEST_KNOWN if quick else tuple(known)
-        chosen = [text for text in usual if text in known and _is_ready(known[text])]
+        found = [(text, known[text]) for text in usual if text in known]
+        chosen = [text for text, of in found if not of.missing() and not of.in_process]
         if not chosen:
             raise UsageError("no client is set up here", "`cachemark setup` builds them")
         return chosen
@@ -233,10 +234,6 @@ def _clients(typed: Sequence[str], known: dict[str, Client], *, quick: bool) -> 
     for spec in (parse_client(text, known) for text in texts):
         _check_playable(spec)
     return list(texts)
-
-
-def _is_ready(client: Client) -> bool:
-    return not client.missing() and not client.in_process
 
 
 def _check_playable(spec: ClientSpec) -> None:

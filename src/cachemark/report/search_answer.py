@@ -72,7 +72,9 @@ def _rows(
 
 def _row_of(cell: Cell, text: str, summaries: Sequence[CellSummary]) -> partial[SearchRow]:
     """A row with the names and versions of a cell, without its figures."""
-    client = next((one for one in summaries if _same_client(one, cell) and one.library), None)
+    client = next(
+        (one for one in summaries if one.cell.client == cell.client and one.library), None
+    )
     server = [one.server_version for one in summaries if one.cell.server == cell.server]
     return partial(
         SearchRow,
@@ -86,10 +88,6 @@ def _row_of(cell: Cell, text: str, summaries: Sequence[CellSummary]) -> partial[
         load=cell.load,
         objective=text,
     )
-
-
-def _same_client(summary: CellSummary, cell: Cell) -> bool:
-    return summary.cell.client == cell.client
 
 
 def _found(found: FoundRate, text: str, row: partial[SearchRow]) -> Iterator[SearchRow]:

@@ -89,7 +89,7 @@ def _fill(table: PublishedTable, valid: list[Outcome]) -> Section:
         for row in table.row
     ]  # fmt: skip
     played = [outcome for outcome in valid if _is_fill(outcome)]
-    for label in _server_client_names(played, _workload_names(played)):
+    for label in _server_client_names(played, [o.trial.cell.workload for o in played]):
         windows = [o.measure for o in played if o.measure and _server_client(o.trial.cell) == label]
         sent, elapsed = map(fills.send_s, windows), (one.elapsed_ns / 1e9 for one in windows)
         rows.append([label, _fill_rate(windows, sent), _fill_rate(windows, elapsed)])
@@ -167,10 +167,6 @@ def _footprint(fill: Outcome) -> Footprint:
 def _is_fill(outcome: Outcome) -> bool:
     """Also under another name, which it has if options gave it more keys."""
     return outcome.workload.fill_percent is not None
-
-
-def _workload_names(outcomes: list[Outcome]) -> list[str]:
-    return [outcome.trial.cell.workload for outcome in outcomes]
 
 
 def _server_client_names(valid: list[Outcome], workloads: Sequence[str]) -> list[str]:

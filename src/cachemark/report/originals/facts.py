@@ -61,11 +61,9 @@ def _servers(outcomes: Sequence[Outcome]) -> list[str]:
 def _places(header: RunHeader, outcomes: Sequence[Outcome]) -> list[str]:
     if header.hosts:
         return ["on hosts of its own"]
-    return ["on this machine" if _is_local(server) else server for server in _named(outcomes)]
-
-
-def _is_local(server: str) -> bool:
-    return not server.startswith("remote:")
+    return [
+        server if server.startswith("remote:") else "on this machine" for server in _named(outcomes)
+    ]
 
 
 def _named(outcomes: Sequence[Outcome]) -> list[str]:

@@ -14,7 +14,7 @@ from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.analysis.resilience.figures import Figures, PlayedCalls, figures, timeline
 from cachemark.analysis.resilience.verdict import FaultFinding, crash, findings, verdict_of
 from cachemark.endpoints.capabilities import Demand, supported_wires, unclaimed
-from cachemark.endpoints.clients import Client, ClientSpec
+from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.worker import Worker
 from cachemark.host.engine_output import write_tape
 from cachemark.model import protocol
@@ -129,7 +129,7 @@ class CellPlayer:
     def _prepare(
         self, spec: ClientSpec, name: CellName, injected: Injection, ready: protocol.Ready
     ) -> protocol.Prepare:
-        callers = _callers(spec.client)
+        callers = 1 if spec.client.concurrency == "processes" else CALLERS
         can_thread = "threads" in ready.capabilities
         asked = {} if name.profile == "common" else {"profile": name.profile}
         if injected.trusted:
@@ -194,11 +194,6 @@ class CellPlayer:
             what = describe_wrong(self._tape, reply.record, base64.b64decode(reply.value))
             wrong.append(WrongValue(key=self._tape.key_name(key), what=what, value=reply.value))
         return wrong
-
-
-def _callers(client: Client) -> int:
-    """The number of callers in one worker: 1 if the client's callers are processes."""
-    return 1 if client.concurrency == "processes" else CALLERS
 
 
 def _not_applicable(fault: Fault, ready: protocol.Ready, wire: str) -> str:
