@@ -139,6 +139,8 @@ def test_what_goes_with_no_trace_is_refused(inside: Inside, trace: Path, tmp_pat
     ):
         told = inside("capacity", *arguments, "--servers", "fleet.toml")
         assert (told.returncode, said in told.stderr) == (2, True), told.stderr
+    told = inside("plan", str(tmp_path / "any.trace"))
+    assert (told.returncode, "docs/size-a-fleet.md" in told.stderr) == (2, True)
     untimed = tmp_path / "untimed.csv"
     untimed.write_text("op,key,size\nget,a,10\nget,a,10\n")
     told = inside("capacity", str(untimed), "--servers", "fleet.toml")
@@ -159,8 +161,10 @@ def test_a_running_server_becomes_one_page(inside: Inside, tmp_path: Path) -> No
                 *("capacity", address, "--duration", "2s", "--servers", "fleet.toml"),
                 *("--keep", "kept.trace", "--out", "page.html"),
             )
+            alone = inside("capacity", address, "--duration", "2s")
             load.kill()
     assert told.returncode == 0, told.stderr
+    assert ": 1 server of its size (64 MiB) for " in alone.stdout, alone.stderr
     assert told.stdout.startswith(f"{address}: ")
     page = (tmp_path / "page.html").read_text()
     assert f"<title>{address}: " in page

@@ -44,6 +44,7 @@ PRINTING: dict[str, list[list[str]]] = {
         ["made.csv", "--servers", "fleet.toml"],
         ["made.csv", "--servers", "fleet.toml", "--json"],
     ],
+    "plan": [["made.csv", "--servers", "fleet.toml"]],
     "calibrate": [["native", "--window-ms", "20", "--budget-us", "1"]],
     "doctor": [["--json"]],
     "setup": [["peers"]],

@@ -1,6 +1,6 @@
 """`cachemark capacity`: how many servers a trace, or a running memcached, needs."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from cachemark.cli import completers
 from cachemark.cli.trace import TraceReading, show_document
+from cachemark.endpoints.servers.control_connection import Control
 from cachemark.host.process import binary_path
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.address import parse_host_port
@@ -72,7 +73,12 @@ def capacity(
         str, Parameter(help="a trace, tape or experiment; or a running memcached, as HOST:PORT")
     ],
     *,
-    servers: Annotated[Path, Parameter(help="the kinds of servers, a TOML file")],
+    servers: Annotated[
+        Path | None,
+        Parameter(
+            help="the kinds of servers, a TOML file; without it, one like the running memcached"
+        ),
+    ] = None,
     duration: Annotated[
         str | None, Parameter(help="how long to record a running memcached, such as 60s")
     ] = None,
@@ -91,7 +97,7 @@ def capacity(
 
     It also plays the trace through the fleet, with simulated servers and the clients' own ring, and
     loses one of them. SERVERS has the limits of a server and the goal: docs/size-a-fleet.md. With
-    HOST:PORT, this is `record`, `trace show`, `predict` and `capacity` in one.
+    HOST:PORT, this is `record`, `trace show`, `predict` and `capacity` in one. `plan` is the same.
     """
     with ExitStack() as stack:
         known = (rates or MeasuredRun()).words(stack)
@@ -101,11 +107,16 @@ def capacity(
             # A title is the name of the file.
             path, name = folder / source, source
             _record(source, duration, keep or path)
+            servers = servers or _like(source, folder)
             if keep is not None:
                 path.symlink_to(keep.resolve())
         elif duration or keep:
             raise UsageError(
                 "--duration, --keep: they are for a running memcached", "leave them out"
+            )
+        if servers is None:
+            raise UsageError(
+                "no --servers", "name a file of servers: docs/size-a-fleet.md describes it"
             )
         if path.suffix == ".toml":
             path = _tape_of(path, stack.enter_context(temporary_folder()))
@@ -125,6 +136,19 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _like(server: str, folder: Path) -> Path:
+    """A file of one server with the memory and the threads of a running one."""
+    with closing(Control(server)) as control:
+        stats = control.stats()
+    memory, threads = stats.number("limit_maxbytes"), stats.number("threads")
+    if not memory or not threads:
+        raise UsageError(f"{server}: it does not tell its memory and threads", "add --servers")
+    file = folder / "like-it.toml"
+    lines = ["[[server]]", 'name = "its size"', f'memory = "{memory}"', f"threads = {threads}"]
+    file.write_text("\n".join([*lines, "number = 1", ""]))
+    return file
 
 
 def _tape_of(experiment: Path, folder: Path) -> Path:

@@ -26,6 +26,10 @@ app = cyclopts.App(
 )
 
 
+# Other names that people look for.
+_ALIASES = {"capacity": "plan"}
+
+
 def _register() -> None:
     for place, (title, verbs) in enumerate(VERBS.items()):
         group = cyclopts.Group(title, sort_key=place)
@@ -35,6 +39,7 @@ def _register() -> None:
             app.command(
                 f"cachemark.cli.{name}:{name}",
                 name=verb,
+                alias=_ALIASES.get(verb, ()),
                 help=summary,
                 help_epilogue=verb_epilogue(verb),
                 group=group,
