@@ -34,6 +34,8 @@ pub enum Line<'a> {
     Result {
         problem: Option<&'a str>,
         warmup_ops: u64,
+        /// Later passes of the tape found the keys of earlier ones.
+        tape_repeated: bool,
         measure: Box<Done>,
     },
 }

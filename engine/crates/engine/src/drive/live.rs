@@ -17,6 +17,8 @@ pub struct Live<'a> {
     /// A prefill that fails as often as it stores is stopped.
     pub is_prefill: bool,
     pub tape: &'a Tape,
+    /// Operations of the tape that earlier phases played.
+    pub played_ops: u64,
     pub lines: Lines,
 }
 
@@ -65,6 +67,7 @@ pub fn watch(
             second,
             rate: interval.as_ref().map_or(counted, |interval| interval.rate),
             failed,
+            tape_repeated: !live.is_prefill && live.played_ops + ok + failed > live.tape.op_count(),
             cpu_percent: 100.0 * (cpu_now - cpu_before).as_secs_f64() / since,
             recorded: interval.as_ref().map(Recorded::new),
         };

@@ -12,6 +12,7 @@ use crate::drive::files::{Log, check_hgrm, write_hgrm};
 use crate::drive::json_lines::{Line, Settings};
 use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
+use crate::drive::totals::attempts;
 use crate::worker::messages::{Done, Phase};
 use cachemark_command::process::{print_json_document, print_text};
 
@@ -20,6 +21,7 @@ struct Document<'a> {
     #[serde(flatten)]
     settings: Settings<'a>,
     warmup_ops: u64,
+    tape_repeated: bool,
     measure: Done,
 }
 
@@ -54,7 +56,8 @@ pub fn measure(arguments: &Arguments) -> Result<Option<String>, String> {
     }
     let warmup_ops = warm_up(&mut client, arguments, &tape)?;
     let mut log = arguments.hlog.as_deref().map(Log::begin).transpose()?;
-    let result = play(&mut client, arguments, &tape, ("measure", duration), log.as_mut())?;
+    let result =
+        play(&mut client, arguments, &tape, ("measure", duration, warmup_ops), log.as_mut())?;
     log.map_or(Ok(()), Log::end)?;
     if let Some(path) = &arguments.hgrm {
         write_hgrm(path, &result.metrics)?;
@@ -69,11 +72,12 @@ fn print_results(arguments: &Arguments, played: &Played<'_>) {
     let Played { settings, warmup_ops, result, problem } = played;
     let (settings, warmup_ops, measure) =
         (*settings, *warmup_ops, || Done::new(Phase::Measure, result));
+    let tape_repeated = warmup_ops + attempts(&result.metrics) > settings.tape_ops;
     if arguments.json_lines {
-        Line::Result { problem: problem.as_deref(), warmup_ops, measure: Box::new(measure()) }
-            .print();
+        let (problem, measure) = (problem.as_deref(), Box::new(measure()));
+        Line::Result { problem, warmup_ops, tape_repeated, measure }.print();
     } else if arguments.json {
-        print_json_document(&Document { settings, warmup_ops, measure: measure() });
+        print_json_document(&Document { settings, warmup_ops, tape_repeated, measure: measure() });
     } else {
         print_text(table::render(result, &settings, warmup_ops));
     }

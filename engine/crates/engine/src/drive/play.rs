@@ -53,7 +53,8 @@ pub fn tape(arguments: &Arguments) -> Result<Tape, String> {
 }
 
 pub fn prefill(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Result<(), String> {
-    let live = Live { name: "prefill", is_prefill: true, tape, lines: arguments.lines() };
+    let live =
+        Live { name: "prefill", is_prefill: true, tape, played_ops: 0, lines: arguments.lines() };
     let result = run_phase(client, PhaseLimits::Prefill, arguments, &live, None)?;
     errors::prefill_problem(&result.metrics, tape.prefill_count().into()).map_or(Ok(()), Err)
 }
@@ -63,16 +64,17 @@ pub fn warm_up(client: &mut Client, arguments: &Arguments, tape: &Tape) -> Resul
     if arguments.warmup().is_zero() {
         return Ok(0);
     }
-    let phase = ("warm-up", Some(arguments.warmup()));
+    let phase = ("warm-up", Some(arguments.warmup()), 0);
     Ok(attempts(&play(client, arguments, tape, phase, None)?.metrics))
 }
 
-/// Play for a time; without one, every operation of the tape once.
+/// Play for a time; without one, every operation of the tape once. The last part of the phase: how many operations
+/// were played before it.
 pub fn play(
     client: &mut Client,
     arguments: &Arguments,
     tape: &Tape,
-    (name, duration): (&str, Option<Duration>),
+    (name, duration, played_ops): (&str, Option<Duration>, u64),
     log: Option<&mut Log>,
 ) -> Result<RunResult, String> {
     let limits = PhaseLimits::Play {
@@ -80,7 +82,7 @@ pub fn play(
         ops: duration.is_none().then_some(tape.op_count()),
         duration_ns: duration.map(|duration| duration.as_nanos() as u64),
     };
-    let live = Live { name, is_prefill: false, tape, lines: arguments.lines() };
+    let live = Live { name, is_prefill: false, tape, played_ops, lines: arguments.lines() };
     run_phase(client, limits, arguments, &live, log)
 }
 

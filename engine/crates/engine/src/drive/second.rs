@@ -18,6 +18,8 @@ pub struct Second<'a> {
     pub failed: u64,
     /// CPU time of the load generator; 100 is one CPU.
     pub cpu_percent: f64,
+    /// The tape was played to its end, and begun again: hits are of keys of earlier passes.
+    pub tape_repeated: bool,
     /// None if replies are not known within the second.
     #[serde(flatten)]
     pub recorded: Option<Recorded>,
@@ -64,6 +66,7 @@ impl Second<'_> {
             let Recorded { hits, misses, .. } = *recorded;
             if hits + misses > 0 {
                 line += &format!(", hits {:.1} %", 100.0 * hits as f64 / (hits + misses) as f64);
+                line += if self.tape_repeated { " (the tape is repeated)" } else { "" };
             }
         }
         line += &format!(", {} errors", self.failed);
@@ -79,7 +82,8 @@ mod tests {
     use super::*;
 
     fn second(recorded: Option<Recorded>) -> Second<'static> {
-        Second { phase: "measure", second: 3, rate: 1200.4, failed: 1, cpu_percent: 50.0, recorded }
+        let (phase, second, rate, failed, cpu_percent) = ("measure", 3, 1200.4, 1, 50.0);
+        Second { phase, second, rate, failed, cpu_percent, tape_repeated: true, recorded }
     }
 
     #[test]
@@ -102,7 +106,9 @@ mod tests {
         let times = "p50 100.0 µs, p99 900.0 µs, p99.9 2.00 ms";
         assert_eq!(
             text,
-            format!("measure 3 s: 1200 ops/s, {times}, hits 75.0 %, 1 errors, CPU 50 %")
+            format!(
+                "measure 3 s: 1200 ops/s, {times}, hits 75.0 % (the tape is repeated), 1 errors, CPU 50 %"
+            )
         );
     }
 }
