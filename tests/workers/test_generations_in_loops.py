@@ -130,10 +130,12 @@ def _with_lies(played: list[Any]) -> list[Any]:
 LIES = ("lost", "stale")
 PLAYED = _played()
 LYING = _with_lies(PLAYED)
-each_loop = pytest.mark.parametrize(("player", "loop"), PLAYED, indirect=["player"])
+# Without the scope, each test would start a worker.
+_INDIRECT = {"indirect": ["player"], "scope": "module"}
+each_loop = pytest.mark.parametrize(("player", "loop"), PLAYED, **_INDIRECT)
 
 
-@pytest.mark.parametrize(("player", "loop", "lie"), LYING, indirect=["player"])
+@pytest.mark.parametrize(("player", "loop", "lie"), LYING, **_INDIRECT)
 def test_other_loops_find_the_lies_too(
     player: Player, honest: list[str], loop: Loop, lie: str, tmp_path: Path
 ) -> None:
