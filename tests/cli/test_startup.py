@@ -26,6 +26,7 @@ print(*sys.modules, sep='\\n')
     [
         ("cachemark.cli", set()),
         ("cachemark.cli.clients", set()),
+        ("cachemark.cli.completers", {"importlib.metadata"}),
         ("cachemark.cli.run", _PLAYS),
         ("cachemark.cli.report", _PLAYS),
         ("cachemark.cli.compare", _PLAYS),

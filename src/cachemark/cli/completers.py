@@ -1,7 +1,7 @@
 """Completions that depend on this machine: names of runs, suites, clients and servers.
 
 The script of `cachemark completion` starts `cachemark` when such a word is completed. An error here
-offers nothing.
+offers nothing. Every verb imports this module: what is slow to import is imported for its words.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,10 +11,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.completion import CompletionContext
 
-from cachemark.analysis.verdict.explanations import explanations
-from cachemark.cli.setup_lists import LISTS
 from cachemark.endpoints.clients import registry
-from cachemark.endpoints.servers import kinds
 from cachemark.host import process
 from cachemark.host.shipped_folders import shipped_folder
 from cachemark.model import suites
@@ -24,8 +21,6 @@ from cachemark.model.presets import load_presets
 from cachemark.runs.storage.store import latest_run, open_run, run_names
 
 _RUNS = "--runs"
-_DEFAULT_STORE = "results"
-_LATEST = "latest"
 
 Dimension = Literal["clients", "servers", "workloads", "loads"]
 Offers = Iterable[str | tuple[str, str]]
@@ -46,6 +41,8 @@ def runs(context: CompletionContext) -> Offers:
 
 def runs_and_terms(context: CompletionContext) -> Offers:
     """Runs, and the verdicts and rules that `explain` knows."""
+    from cachemark.analysis.verdict.explanations import explanations  # noqa: PLC0415
+
     return [*runs(context), *explanations().names]
 
 
@@ -66,6 +63,8 @@ def clients(_: CompletionContext) -> Offers:
 
 def servers(_: CompletionContext) -> Offers:
     """The kinds of servers."""
+    from cachemark.endpoints.servers import kinds  # noqa: PLC0415
+
     return [(kind.name, kind.summary) for kind in kinds()]
 
 
@@ -75,6 +74,8 @@ ClientOption = Annotated[tuple[str, ...], repeated(clients, "a client", name="--
 
 def languages(_: CompletionContext) -> Offers:
     """The languages whose workers can be built, and the lists that `setup` knows."""
+    from cachemark.cli.setup_lists import LISTS  # noqa: PLC0415
+
     folder = shipped_folder("workers", "CACHEMARK_WORKERS")
     return [*sorted(path.parent.name for path in folder.glob("*/setup")), *LISTS]
 
@@ -103,7 +104,7 @@ def in_run(dimension: Dimension) -> Completer:
 
     def offered(context: CompletionContext) -> Offers:
         name, store = _first(context), _store(context)
-        run = latest_run(store) if name in ("", _LATEST) else open_run(name, store)
+        run = latest_run(store) if name in ("", "latest") else open_run(name, store)
         return _names(run.header.experiment, dimension)
 
     return offered
@@ -127,7 +128,7 @@ def _names(experiment: Experiment, dimension: Dimension) -> list[str]:
 
 def _store(context: CompletionContext) -> Path:
     typed = context.get(_RUNS)
-    return Path((typed and typed.raw) or _DEFAULT_STORE).expanduser()
+    return Path((typed and typed.raw) or "results").expanduser()
 
 
 def _first(context: CompletionContext) -> str:
