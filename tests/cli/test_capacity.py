@@ -227,7 +227,8 @@ def test_keys_are_where_the_client_puts_them(inside: Inside, tmp_path: Path, rin
     with _servers(3, "memcached:memory=16") as servers:
         addresses = [server.addresses[0] for server in servers]
         drive = [binary_path(), "drive", "--server", ",".join(addresses), "--hashing", ring]
-        drive += ["--keys", "1000", "--key-pattern", "key-{index}", "--prefill", "1", "--ops", "1"]
+        drive += ["--keys", "1000", "--key-pattern", "key-{index}", "--prefill", "1"]
+        drive += ["--warmup", "0s", "--ops", "1"]
         subprocess.run(drive, check=True, capture_output=True)
         held = [int(server.stats()["curr_items"]) for server in servers]
     text = f"ring = {json.dumps(ring)}\naddresses = {json.dumps(addresses)}\n{_SMALL}number = 3\n"
