@@ -11,6 +11,9 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.protocol import Ready, RunRequest, Unsupported
 from tests.workers import worker_driver
+from tests.workers.worker_driver import Workers, workers
+
+__all__ = ["workers"]
 
 CLIENTS = registry(process.binary_path())
 SPY = CLIENTS["java/spymemcached"]
@@ -25,22 +28,20 @@ NETWORK = ("spymemcached", "elasticache", "folsom", "xmemcached")
 FUTURES = ("spymemcached", "elasticache", "folsom")
 
 
-def prepared(client: str, tape: Path, servers: list[str], **fields: Any) -> Any:
-    """The answer of a new worker to a prepare."""
-    with worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, _):
-        return worker_driver.ask(
-            worker, worker_driver.patient(servers=servers, tape=str(tape), **fields)
-        )
+def prepared(workers: Workers, client: str, tape: Path, servers: list[str], **fields: Any) -> Any:
+    """The answer of a worker to a prepare."""
+    worker, _ = workers(f"java/{client}")
+    return worker_driver.ask(
+        worker, worker_driver.patient(servers=servers, tape=str(tape), **fields)
+    )
 
 
 @pytest.mark.parametrize(("client", "depth"), [*((name, 8) for name in FUTURES), ("xmemcached", 1)])
-def test_callers_share_clients(client: str, depth: int, tmp_path: Path) -> None:
+def test_callers_share_clients(workers: Workers, client: str, depth: int, tmp_path: Path) -> None:
     """Four callers on two connections, each with its operations outstanding; each read is one."""
     tape = worker_driver.write_tape(tmp_path, *GETS)
-    with (
-        running(parse_spec(MEMCACHED)) as server,
-        worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, ready),
-    ):
+    worker, ready = workers(f"java/{client}")
+    with running(parse_spec(MEMCACHED)) as server:
         assert "shared" in ready.capabilities
         before = server.stats()
         setup = worker_driver.patient(
@@ -60,34 +61,34 @@ def test_callers_share_clients(client: str, depth: int, tmp_path: Path) -> None:
     assert worker_driver.rise(filled, after, "cmd_get") == 2002
 
 
-def test_waiting_gets_are_merged_only_as_the_library_comes(tmp_path: Path) -> None:
+def test_waiting_gets_are_merged_only_as_the_library_comes(
+    workers: Workers, tmp_path: Path
+) -> None:
     """xmemcached with many callers that want the same key."""
     tape = worker_driver.write_tape(tmp_path, "--keys", "1", "--mix", "get=1", "--ops", "64")
     sent: dict[str, int] = {}
+    worker, _ = workers("java/xmemcached")
     with running(parse_spec(MEMCACHED)) as server:
         for profile in ("common", "defaults"):
-            with worker_driver.started(CLIENTS["java/xmemcached"]) as (worker, _):
-                setup = worker_driver.patient(
-                    servers=server.addresses,
-                    threads=16,
-                    tape=str(tape),
-                    options={"profile": profile},
-                )
-                assert isinstance(worker_driver.ask(worker, setup), Ready)
-                worker_driver.play(worker, RunRequest(phase="prefill"))
-                before = server.stats()
-                done = worker_driver.play(worker, RunRequest(phase="measure", ops=20_000))
-                assert done.operations["get"].hits == 20_000
-                sent[profile] = worker_driver.rise(before, server.stats(), "cmd_get")
+            setup = worker_driver.patient(
+                servers=server.addresses,
+                threads=16,
+                tape=str(tape),
+                options={"profile": profile},
+            )
+            assert isinstance(worker_driver.ask(worker, setup), Ready)
+            worker_driver.play(worker, RunRequest(phase="prefill"))
+            before = server.stats()
+            done = worker_driver.play(worker, RunRequest(phase="measure", ops=20_000))
+            assert done.operations["get"].hits == 20_000
+            sent[profile] = worker_driver.rise(before, server.stats(), "cmd_get")
     assert sent["common"] == 20_000
     assert sent["defaults"] < 20_000
 
 
-def test_a_fork_of_a_package_has_its_own_class_path() -> None:
-    versions: dict[str, str] = {}
-    for name in ("spymemcached", "elasticache"):
-        with worker_driver.started(CLIENTS[f"java/{name}"]) as (_, ready):
-            versions[ready.library] = ready.library_version
+def test_a_fork_of_a_package_has_its_own_class_path(workers: Workers) -> None:
+    told = [workers(f"java/{name}")[1] for name in ("spymemcached", "elasticache")]
+    versions = {ready.library: ready.library_version for ready in told}
     assert versions == {"spymemcached": "2.12.3", "elasticache-java-cluster-client": "1.2.4"}
 
 
@@ -96,15 +97,14 @@ def test_a_fork_of_a_package_has_its_own_class_path() -> None:
     [("spymemcached", "default"), ("spymemcached", "ketama"), ("xmemcached", "ketama"),
      ("folsom", "default")],
 )  # fmt: skip
-def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path) -> None:
+def test_keys_are_spread_over_servers(
+    workers: Workers, client: str, hashing: str, tmp_path: Path
+) -> None:
     tape = worker_driver.write_tape(
         tmp_path, "--keys", "200", "--mix", "get=1,mget=1", "--ops", "100"
     )
-    with (
-        running(parse_spec(MEMCACHED)) as one,
-        running(parse_spec(MEMCACHED)) as two,
-        worker_driver.started(CLIENTS[f"java/{client}"]) as (worker, ready),
-    ):
+    worker, ready = workers(f"java/{client}")
+    with running(parse_spec(MEMCACHED)) as one, running(parse_spec(MEMCACHED)) as two:
         assert "cluster" in ready.capabilities
         servers = [*one.addresses, *two.addresses]
         setup = worker_driver.patient(servers=servers, tape=str(tape), options={"hashing": hashing})
@@ -135,18 +135,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
+def test_what_it_cannot_do_is_unsupported(workers: Workers, name: str, tmp_path: Path) -> None:
     client, fields = REFUSED[name]
     tape = worker_driver.write_tape(tmp_path, *GETS)
-    answer = prepared(client, tape, **{"servers": ["127.0.0.1:1"], **fields})
+    answer = prepared(workers, client, tape, **{"servers": ["127.0.0.1:1"], **fields})
     assert isinstance(answer, Unsupported), answer
     assert answer.reason
 
 
-def test_depth_and_a_schedule_are_unsupported(tmp_path: Path) -> None:
+def test_depth_and_a_schedule_are_unsupported(workers: Workers, tmp_path: Path) -> None:
     schedule = ("--schedule", "uniform", "--rate", "100", "--duration", "400ms")
     tape = worker_driver.write_tape(tmp_path, *GETS[:-2], *schedule)
-    answer = prepared("folsom", tape, ["127.0.0.1:1"], depth=2)
+    answer = prepared(workers, "folsom", tape, ["127.0.0.1:1"], depth=2)
     assert isinstance(answer, Unsupported), answer
 
 

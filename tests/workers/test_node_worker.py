@@ -16,6 +16,9 @@ from cachemark.model import histogram
 from cachemark.model.protocol import Failure, Ready, RunRequest, Stop, Unsupported
 from tests.conftest import ROOT
 from tests.workers import worker_driver
+from tests.workers.worker_driver import Workers, workers
+
+__all__ = ["workers"]
 
 CLIENTS = registry(process.binary_path())
 MEMJS = CLIENTS["node/memjs"]
@@ -35,14 +38,12 @@ SHAPES = {(4, 4, 1): 4, (4, 2, 1): 4, (2, 4, 1): 4, (1, 2, 8): 16, (4, 2, 3): 12
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape)))
 @pytest.mark.parametrize("client", WIRES)
 def test_callers_are_lanes_of_one_event_loop(
-    client: str, shape: tuple[int, int, int], tmp_path: Path
+    workers: Workers, client: str, shape: tuple[int, int, int], tmp_path: Path
 ) -> None:
     threads, connections, depth = shape
     tape = worker_driver.write_tape(tmp_path, *GETS)
-    with (
-        running(parse_spec(MEMCACHED)) as server,
-        worker_driver.started(CLIENTS[f"node/{client}"]) as (worker, ready),
-    ):
+    worker, ready = workers(f"node/{client}")
+    with running(parse_spec(MEMCACHED)) as server:
         assert {"threads", "shared", "pipeline"} <= set(ready.capabilities)
         alone = int(server.stats()["curr_connections"])
         setup = worker_driver.patient(
@@ -68,13 +69,12 @@ def test_callers_are_lanes_of_one_event_loop(
 @pytest.mark.parametrize(
     ("client", "hashing"), [("memjs", "default"), ("memcached", "default"), ("memcached", "ketama")]
 )
-def test_keys_are_spread_over_servers(client: str, hashing: str, tmp_path: Path) -> None:
+def test_keys_are_spread_over_servers(
+    workers: Workers, client: str, hashing: str, tmp_path: Path
+) -> None:
     tape = worker_driver.write_tape(tmp_path, "--keys", "200", "--mix", "get=1", "--ops", "100")
-    with (
-        running(parse_spec(MEMCACHED)) as one,
-        running(parse_spec(MEMCACHED)) as two,
-        worker_driver.started(CLIENTS[f"node/{client}"]) as (worker, ready),
-    ):
+    worker, ready = workers(f"node/{client}")
+    with running(parse_spec(MEMCACHED)) as one, running(parse_spec(MEMCACHED)) as two:
         assert "cluster" in ready.capabilities
         setup = worker_driver.patient(
             servers=[*one.addresses, *two.addresses],
@@ -136,14 +136,13 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_it_cannot_do_is_unsupported(name: str, tmp_path: Path) -> None:
+def test_what_it_cannot_do_is_unsupported(workers: Workers, name: str, tmp_path: Path) -> None:
     client, fields = REFUSED[name]
     setup: dict[str, Any] = {"servers": ["127.0.0.1:1"], "wire": "binary", **fields}
-    with worker_driver.started(CLIENTS[f"node/{client}"]) as (worker, _):
-        answer = worker_driver.ask(
-            worker,
-            worker_driver.patient(tape=str(worker_driver.write_tape(tmp_path, *GETS)), **setup),
-        )
+    worker, _ = workers(f"node/{client}")
+    answer = worker_driver.ask(
+        worker, worker_driver.patient(tape=str(worker_driver.write_tape(tmp_path, *GETS)), **setup)
+    )
     assert isinstance(answer, Unsupported), answer
     assert answer.reason.startswith(client)
 

@@ -6,8 +6,8 @@ import os
 import struct
 import subprocess
 import time
-from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -125,6 +125,21 @@ def started(client: Client) -> Generator[tuple[Worker, Ready]]:
     """A worker that has said who it is."""
     with Worker(client.command, name=client.id) as worker:
         yield worker, worker.hello(ANSWER_S)
+
+
+Workers = Callable[[str], tuple[Worker, Ready]]
+
+
+@pytest.fixture(scope="module")
+def workers() -> Generator[Workers]:
+    """One worker of each client that a module asks for: a second prepare is as good as a first."""
+    with ExitStack() as ends:
+
+        @cache
+        def worker(name: str) -> tuple[Worker, Ready]:
+            return ends.enter_context(started(known()[name]))
+
+        yield worker
 
 
 def patient(**fields: Any) -> Prepare:
