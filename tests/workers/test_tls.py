@@ -168,6 +168,27 @@ def test_a_connection_that_never_answers_is_replaced(files: TlsFiles, tmp_path: 
         assert isinstance(worker_driver.ask(worker, setup), Ready)
 
 
+@pytest.mark.xdist_group("java/elasticache")
+def test_several_servers_of_one_host_need_no_name(files: TlsFiles, tmp_path: Path) -> None:
+    """Elasticache's library takes one name for all servers, and asks DNS without it."""
+    client = CLIENTS["java/elasticache"]
+    if missing := client.missing():
+        pytest.skip(f"{missing}: {client.setup}")
+    given = ",".join(f"{name}={value}" for name, value in files.good.items())
+    tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--mix", "get=1", "--ops", "10")
+    with (
+        running(parse_spec(f"cluster:2:memcached:threads=1,memory=16,{given}")) as server,
+        worker_driver.started(client) as (worker, _),
+    ):
+        setup = worker_driver.patient(
+            servers=server.addresses,
+            wire="text",
+            tape=str(tape),
+            options={"tls": str(files.trusted)},
+        )
+        assert _plays(worker, setup)
+
+
 @contextmanager
 def silent_at_first(address: str) -> Generator[str]:
     """An address whose first connection never answers; the others lead to `address`."""

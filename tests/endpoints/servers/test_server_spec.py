@@ -1,5 +1,8 @@
 """How servers are named: what is read, and what is refused with a remedy."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,6 +105,15 @@ def test_bad_specs_say_what_is_wrong(text: str, says: str) -> None:
 
 _TEXT = st.text(max_size=30)
 _KINDS = st.sampled_from([kind.name for kind in kinds()])
+
+
+def test_a_file_without_a_certificate_is_refused_before_the_run(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pem"
+    bad.write_text("no certificate\n")
+    for options in (f"tls_ca={bad}", f"tls_client_cert={bad},tls_client_key={bad}"):
+        with pytest.raises(UsageError, match=rf"{re.escape(str(bad))}.*") as refused:
+            parse_spec(f"remote:127.0.0.1:1,tls=yes,{options}")
+        assert refused.value.remedy == "they are PEM files"
 
 
 @given(st.one_of(_TEXT, st.builds(lambda kind, rest: f"{kind}:{rest}", _KINDS, _TEXT)))

@@ -99,6 +99,8 @@ def check(text: str, options: dict[str, str], values: tuple[str, ...] = (YES,)) 
     for name in _FILES:
         if name in options and not Path(options[name]).is_file():
             raise UsageError(f"{where}: {name}: no such file", "it is a PEM file")
+    if "tls_ca" in options or "tls_client_cert" in options:
+        _clients(options, options.get("tls_ca", "")).context()
 
 
 def wanted(options: dict[str, str]) -> bool:

@@ -52,10 +52,12 @@ public final class Elasticache extends Spymemcached {
         }
         factory.setSSLContext(setup.tls.context);
         // It takes one name for all servers; without a name, it asks DNS for the name of each address.
+        Set<String> hosts = new TreeSet<>();
+        setup.servers.forEach(server -> hosts.add(server.getHostString()));
         if (setup.tls.name != null) {
             factory.setHostnameForTlsVerification(setup.tls.name);
-        } else if (setup.servers.size() == 1) {
-            factory.setHostnameForTlsVerification(setup.servers.get(0).getHostString());
+        } else if (hosts.size() == 1) {
+            factory.setHostnameForTlsVerification(hosts.iterator().next());
         }
     }
 }

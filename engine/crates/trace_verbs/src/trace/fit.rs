@@ -8,7 +8,7 @@ use cachemark_trace_fit::{Beside, Collected, Distance, Fit, fit};
 use serde::Serialize;
 
 use super::reading::Reading;
-use super::told::{Section, Told};
+use super::told::{Section, Told, unread};
 use cachemark_command::process::print_compact_json;
 use cachemark_command::whole_file;
 
@@ -47,12 +47,14 @@ pub fn fit_trace(arguments: &Arguments) -> Result<(), String> {
     let text = fit.workload.toml();
     whole_file::write(&arguments.out, text.as_bytes())
         .map_err(|error| whole_file::write_error("--out", &arguments.out, &error))?;
-    print_compact_json(&told(arguments, Fitted { format: read.format, origin: read.origin, fit }));
+    let fitted = Fitted { format: read.format, origin: read.origin, fit };
+    print_compact_json(&told(arguments, fitted, unread(&read.summary)));
     Ok(())
 }
 
-fn told(arguments: &Arguments, figures: Fitted) -> Told<Fitted> {
+fn told(arguments: &Arguments, figures: Fitted, mut warnings: Vec<String>) -> Told<Fitted> {
     let (workload, missing) = (&figures.fit.workload, figures.fit.missing.iter());
+    warnings.extend(missing.map(|each| format!("Not in the workload: {each}.")));
     let rate = workload.rate.map_or_else(String::new, |rate| format!(", {rate:.1}/s"));
     Told {
         about: "A workload like the trace",
@@ -67,7 +69,7 @@ fn told(arguments: &Arguments, figures: Fitted) -> Told<Fitted> {
             ("requests of the trace", figures.fit.requests.to_string()),
             ("schedule", format!("{}{rate}", workload.schedule)),
         ],
-        warnings: missing.map(|each| format!("Not in the workload: {each}.")).collect(),
+        warnings,
         sections: vec![distances(&figures.fit), both(&figures.fit)],
         figures,
     }

@@ -157,7 +157,8 @@ pub fn predict(arguments: &Arguments) -> Result<(), String> {
         let counted = format!("after its first {} % it has no get", 100.0 * warm_up);
         return Err(format!("{}: {counted}: nothing can miss", arguments.trace.display()));
     }
-    let about = About { name: &name, origin: &read.origin, has_times: duration_s > 0.0, warm_up };
+    let (origin, summary) = (&read.origin, &read.summary);
+    let about = About { name: &name, origin, summary, has_times: duration_s > 0.0, warm_up };
     let words = predict_told::told(&prediction, &about);
     print_compact_json(&Predicted {
         format: read.format,

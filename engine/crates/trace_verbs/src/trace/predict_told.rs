@@ -1,14 +1,15 @@
 //! A prediction in words.
 
 use cachemark_miss_ratio::{Curve, Point, Policy, Prediction, Ratio};
-use cachemark_trace::file::Origin;
+use cachemark_trace::file::{Origin, Summary};
 
-use super::told::{Section, Told, counted, known, memory, number, percent};
+use super::told::{Section, Told, counted, known, memory, number, percent, unread};
 
 /// The trace, as the words name it.
 pub(super) struct About<'a> {
     pub name: &'a str,
     pub origin: &'a Origin,
+    pub summary: &'a Summary,
     pub has_times: bool,
     pub warm_up: f64,
 }
@@ -85,7 +86,7 @@ fn facts(of: &Prediction) -> Vec<(&'static str, String)> {
 }
 
 fn warnings(of: &Prediction, about: &About<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines = unread(about.summary);
     if about.origin.sampled > 1 {
         lines.push(format!(
             "The file has one key of {}. The sizes of memory are for a server with all keys.",

@@ -1,5 +1,6 @@
 //! Figures in words: the lines and tables that a terminal and a page show.
 
+use cachemark_trace::file::Summary;
 use serde::Serialize;
 
 /// The figures, and the same in words.
@@ -23,6 +24,17 @@ pub(super) struct Section {
     pub notes: Vec<String>,
     /// All columns are text.
     pub prose: bool,
+}
+
+/// What of the file is in no figure, as warnings.
+pub(super) fn unread(of: &Summary) -> Vec<String> {
+    let left_out = of.left_out.iter().filter(|(_, count)| **count > 0);
+    let reasons: Vec<String> =
+        left_out.map(|(reason, count)| format!("{} {reason}", counted(*count as f64))).collect();
+    let lists =
+        [("Not in the trace", reasons), ("Columns that are not used", of.unused_columns.clone())];
+    let told = lists.into_iter().filter(|(_, list)| !list.is_empty());
+    told.map(|(what, list)| format!("{what}: {}.", list.join(", "))).collect()
 }
 
 const DASH: &str = "–";
@@ -92,6 +104,18 @@ fn three(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_no_figure_is_told() {
+        assert!(unread(&Summary::default()).is_empty());
+        let mut summary = Summary { unused_columns: vec!["op_time".into()], ..Summary::default() };
+        summary.left_out.insert("lines without a key".into(), 12_000);
+        let told = [
+            "Not in the trace: 12.0 k lines without a key.",
+            "Columns that are not used: op_time.",
+        ];
+        assert_eq!(unread(&summary), told);
+    }
 
     #[test]
     fn figures_have_three_digits_and_units() {
