@@ -92,9 +92,9 @@ impl Caller {
     /// Call until enough expiries were seen.
     pub fn play(&mut self, episodes: &Episodes) -> io::Result<()> {
         while !episodes.is_over() {
-            let (began, met) = (Instant::now(), episodes.is_refilling());
+            let (began, begin) = (Instant::now(), episodes.begin());
             let call = self.call(episodes)?;
-            episodes.add(call, began.elapsed(), met);
+            episodes.add(call, began.elapsed(), begin);
             sleep(self.plan.pause);
         }
         Ok(())
@@ -164,7 +164,14 @@ impl Caller {
             }
             let had = self.input.len();
             self.input.resize(had + READ_BYTES, 0);
-            let read = self.connection.read(&mut self.input[had..])?;
+            let read = match self.connection.read(&mut self.input[had..]) {
+                // A stopped process goes on.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    self.input.truncate(had);
+                    continue;
+                }
+                read => read?,
+            };
             self.input.truncate(had + read);
             if read == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());

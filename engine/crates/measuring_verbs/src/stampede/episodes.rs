@@ -45,11 +45,20 @@ pub struct Summary {
 
 struct State {
     expiries: Vec<Expiry>,
+    /// Stale values that callers got before the winner came to begin its refill: they belong to the next expiry.
+    early: u64,
     /// Callers that refill now.
     now: u64,
     refilling: Histogram<u64>,
     others: Histogram<u64>,
     between: Histogram<u64>,
+}
+
+/// The refills when a call begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin {
+    expiries: usize,
+    refilling: bool,
 }
 
 /// The kind of a call.
@@ -74,6 +83,7 @@ impl Episodes {
         let times = || Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("valid bounds");
         let state = State {
             expiries: Vec::new(),
+            early: 0,
             now: 0,
             refilling: times(),
             others: times(),
@@ -90,16 +100,18 @@ impl Episodes {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a caller refills now.
-    pub fn is_refilling(&self) -> bool {
-        self.lock().now > 0
+    /// A call begins.
+    pub fn begin(&self) -> Begin {
+        let state = self.lock();
+        Begin { expiries: state.expiries.len(), refilling: state.now > 0 }
     }
 
     /// A caller begins to refill.
     pub fn begin_refill(&self) {
         let mut state = self.lock();
         if state.now == 0 {
-            state.expiries.push(Expiry::default());
+            let stale = std::mem::take(&mut state.early);
+            state.expiries.push(Expiry { stale, ..Expiry::default() });
         }
         state.now += 1;
         if let Some(expiry) = state.expiries.last_mut() {
@@ -116,13 +128,17 @@ impl Episodes {
         }
     }
 
-    /// A call has ended. `met`: a caller was refilling when it began.
-    pub fn add(&self, call: Call, took: Duration, met: bool) {
+    /// A call has ended.
+    pub fn add(&self, call: Call, took: Duration, begin: Begin) {
         let mut state = self.lock();
-        let met = met || state.now > 0;
-        if let Some(expiry) = state.expiries.last_mut() {
-            expiry.stale += u64::from(call == Call::Stale);
-            expiry.waited += u64::from(call == Call::Waited);
+        let met = begin.refilling || state.now > 0;
+        let is_early = !met && state.expiries.len() == begin.expiries;
+        match state.expiries.last_mut() {
+            Some(expiry) if !is_early => {
+                expiry.stale += u64::from(call == Call::Stale);
+                expiry.waited += u64::from(call == Call::Waited);
+            }
+            _ => state.early += u64::from(call == Call::Stale),
         }
         let times = match call {
             Call::Refilled => &mut state.refilling,
@@ -167,21 +183,43 @@ mod tests {
     fn refills_that_overlap_belong_to_one_expiry() {
         let episodes = Episodes::new(2, Instant::now() + Duration::from_secs(600));
         let took = Duration::from_millis(3);
-        episodes.add(Call::Hit, took, false);
+        episodes.add(Call::Hit, took, episodes.begin());
         episodes.begin_refill();
         episodes.begin_refill();
-        episodes.add(Call::Stale, took, false);
+        episodes.add(Call::Stale, took, episodes.begin());
         episodes.end_refill();
-        episodes.add(Call::Hit, took, false);
+        episodes.add(Call::Hit, took, episodes.begin());
         episodes.end_refill();
         assert!(!episodes.is_over());
         episodes.begin_refill();
-        episodes.add(Call::Waited, took, true);
+        episodes.add(Call::Waited, took, episodes.begin());
         episodes.end_refill();
         assert!(episodes.is_over());
         let summary = episodes.summary();
         let counts = summary.expiries.iter().map(|one| (one.refills, one.stale, one.waited));
         assert_eq!(counts.collect::<Vec<_>>(), [(2, 1, 0), (1, 0, 1)]);
         assert_eq!((summary.between.calls, summary.others.calls), (1, 3));
+    }
+
+    #[test]
+    fn stale_values_before_the_winner_begins_belong_to_its_expiry() {
+        let episodes = Episodes::new(2, Instant::now() + Duration::from_secs(600));
+        let took = Duration::from_millis(3);
+        let counts = || {
+            let expiries = episodes.summary().expiries;
+            expiries.iter().map(|one| (one.refills, one.stale)).collect::<Vec<_>>()
+        };
+        episodes.add(Call::Stale, took, episodes.begin());
+        let over_the_refill = episodes.begin();
+        episodes.begin_refill();
+        let late = episodes.begin();
+        episodes.end_refill();
+        episodes.add(Call::Stale, took, over_the_refill);
+        episodes.add(Call::Stale, took, late);
+        assert_eq!(counts(), [(1, 3)]);
+        episodes.add(Call::Stale, took, episodes.begin());
+        assert_eq!(counts(), [(1, 3)]);
+        episodes.begin_refill();
+        assert_eq!(counts(), [(1, 3), (1, 1)]);
     }
 }

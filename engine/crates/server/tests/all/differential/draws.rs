@@ -9,6 +9,8 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 pub const KEYS: usize = 5;
+/// The end of a change without a reply, and the begin of the get behind it.
+pub const SILENT: &str = " noreply\r\nget ";
 
 /// A part of a request that is known only when it is sent.
 #[derive(Clone)]
@@ -137,7 +139,10 @@ pub fn text(version: Version) -> BoxedStrategy<Ask> {
         },
     );
     let arithmetic = (select(&["incr", "decr"][..]), key(), select(&DELTAS[..]), noreply())
-        .prop_map(|(verb, key, delta, noreply)| one(verb, key, &format!(" {delta}{noreply}")));
+        .prop_map(|(verb, key, delta, noreply)| match noreply {
+            "" => one(verb, key, &format!(" {delta}")),
+            _ => silent(verb, key, delta),
+        });
     let delete = (key(), select(&["", " 0", " noreply", " 0 noreply"][..]))
         .prop_map(|(key, rest)| one("delete", key, rest));
     let touch = (key(), exptime(), noreply())
@@ -167,6 +172,12 @@ pub fn text(version: Version) -> BoxedStrategy<Ask> {
 fn one(verb: &str, key: usize, rest: &str) -> Ask {
     let rest = word(&format!("{rest}\r\n"));
     line(vec![word(&format!("{verb} ")), Part::Key(key), rest], Some(key))
+}
+
+/// Behind a change without a reply comes a get, which tells at once whether the number has changed.
+fn silent(verb: &str, key: usize, delta: &str) -> Ask {
+    let (verb, get) = (word(&format!("{verb} ")), word(&format!(" {delta}{SILENT}")));
+    line(vec![verb, Part::Key(key), get, Part::Key(key), word("\r\n")], Some(key))
 }
 
 /// How the token of a flag is drawn.
