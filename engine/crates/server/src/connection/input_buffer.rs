@@ -13,7 +13,7 @@ const REPLY_BYTES_MAX: usize = 64 * 1024;
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
 /// The buffers of a thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReadBuffers {
     shared: Vec<u8>,
     /// The length of the shared buffer.
@@ -26,18 +26,12 @@ pub struct ReadBuffers {
 
 impl ReadBuffers {
     pub fn new() -> ReadBuffers {
-        ReadBuffers {
-            shared: Vec::new(),
-            read_bytes: READ_BYTES,
-            spare: Vec::new(),
-            spare_bytes: 0,
-            replies: Vec::new(),
-        }
+        ReadBuffers { read_bytes: READ_BYTES, ..ReadBuffers::default() }
     }
 
     /// The buffers of a thread that serves one connection.
     pub fn of_one_connection() -> ReadBuffers {
-        ReadBuffers { read_bytes: FIRST_READ_BYTES, ..ReadBuffers::new() }
+        ReadBuffers { read_bytes: FIRST_READ_BYTES, ..ReadBuffers::default() }
     }
 
     /// Read more at a time after a read that filled the shared buffer, once its bytes are carried out or kept.
