@@ -53,6 +53,27 @@ def test_columns_that_are_not_used_are_named(inside: Inside, tmp_path: Path) -> 
     assert "Columns that are not used: timestamp, node." in again.stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("predict", "a.csv", "--memory", "2m,64m"),
+        ("capacity", "a.csv", "--servers", "fleet.toml"),
+        ("trace", "fit", "a.csv", "--out", "like.toml"),
+    ],
+    ids=("predict", "capacity", "fit"),
+)
+def test_figures_of_a_trace_name_columns_that_are_not_used(
+    inside: Inside, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    lines = [f"{at / 100:.2f},get,k{at % 300},5,x" for at in range(3000)]
+    (tmp_path / "a.csv").write_text("\n".join(["time,op,key,size,node", *lines]) + "\n")
+    server = 'name = "small"\nmemory = "4m"\nrate = 150\nthreads = 2\n'
+    (tmp_path / "fleet.toml").write_text(f"hit_ratio = 0.5\n[[server]]\n{server}")
+    said = inside(*words)
+    assert said.returncode == 0, said.stderr
+    assert "Columns that are not used: node." in " ".join(said.stdout.split())
+
+
 def test_the_page_has_pictures(inside: Inside, trace: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     shown = inside("trace", "show", str(trace), str(page))

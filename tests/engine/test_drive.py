@@ -80,6 +80,19 @@ def test_the_table_has_counts_and_no_judgement(server: str) -> None:
     assert not any(word in ran.stdout for word in ("INVALID", "warning", "withheld"))
 
 
+def test_a_tape_that_is_repeated_is_told_each_second(server: str) -> None:
+    brief = [word for word in SMALL if word != "--quiet"]
+    words = ("--server", server, *brief, "--duration", "1200ms")
+    said = drive(*words, "--ops", "20").stderr
+    assert "% (the tape is repeated)" in said
+    lines = map(json.loads, drive(*words, "--ops", "20", "--json-lines").stdout.splitlines())
+    told = {line["tape_repeated"] for line in lines if "tape_repeated" in line}
+    assert told == {True}
+    document = json.loads(drive(*words, "--ops", "900000", "--json").stdout)
+    counted = sum(of["attempts"] for of in document["measure"]["operations"].values())
+    assert document["tape_repeated"] == (counted > 900_000)
+
+
 def test_what_fails_is_said_on_stderr_too() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
