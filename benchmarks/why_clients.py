@@ -2,6 +2,7 @@
 
     python benchmarks/why_clients.py              count all clients again, language by language
     python benchmarks/why_clients.py rust ruby count some languages, keep the other rows
+    python benchmarks/why_clients.py perl/chi  count some clients, keep the other rows
 
 A row is a client and a kind of operation. Columns `error` are half of a 99 % interval. `calls_us`
 is what the kernel takes for the calls, waits and page faults by themselves (`cachemark-engine
@@ -41,10 +42,10 @@ _NONE = frozenset({"", "null", "shm"})
 COLUMNS = ["client", "version", "kind", "failure"]
 
 
-def clients(languages: Sequence[str]) -> list[Client]:
-    """The clients with a library."""
+def clients(names: Sequence[str]) -> list[Client]:
+    """The clients with a library: all, or those that are named or whose languages are."""
     found = registry(binary_path()).values()
-    named = [each for each in found if not languages or runtime_of(each) in languages]
+    named = [each for each in found if not names or {runtime_of(each), each.id} & set(names)]
     return [each for each in named if each.id.partition("/")[2] not in _NONE or each.id == "native"]
 
 
@@ -88,7 +89,7 @@ def _calls_us(of: Counts, unit: UnitCosts) -> float | None:
     return sum(max(0.0, number) * cost for number, cost in pairs if number and cost)
 
 
-def main(languages: Sequence[str]) -> None:
+def main(names: Sequence[str]) -> None:
     """Count, language by language, and write the table after each."""
     header = [*COLUMNS]
     for figure in FIGURES:
@@ -97,7 +98,7 @@ def main(languages: Sequence[str]) -> None:
     if TABLE.exists():
         with TABLE.open(newline="") as table:
             rows = {(each["client"], each["kind"]): each for each in csv.DictReader(table)}
-    for runtime, group in groupby(clients(languages), runtime_of):
+    for runtime, group in groupby(clients(names), runtime_of):
         ready: list[str] = []
         for client in group:
             readiness = query_worker(client)
