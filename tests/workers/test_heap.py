@@ -14,11 +14,12 @@ from tests.workers import worker_driver
 
 CLIENTS = registry(process.binary_path())
 COLLECTIONS = {"collections", "collection_ns"}
+PRICE = {"priced", "priced_ns"}
 # The figures that a runtime counts.
 COUNTED = {
-    "go/gomemcache": {"allocations", "allocated_bytes", *COLLECTIONS},
+    "go/gomemcache": {"allocations", "allocated_bytes", *COLLECTIONS, *PRICE},
     "java/spymemcached": {"allocated_bytes", *COLLECTIONS},
-    "ruby/dalli": {"allocations", *COLLECTIONS},
+    "ruby/dalli": {"allocations", *COLLECTIONS, *PRICE},
     "node/memjs": COLLECTIONS,
     "python/pymemcache": {"collections"},
     "php/memcached": set[str](),
@@ -68,6 +69,13 @@ def test_allocations_grow_with_operations(client: str, tmp_path: Path) -> None:
     assert many
     figure = "allocated_bytes" if few.allocations is None else "allocations"
     assert getattr(many, figure) - getattr(few, figure) > MANY - FEW
+
+
+@pytest.mark.parametrize("client", ["go/gomemcache", "ruby/dalli"])
+def test_priced_allocations_take_cpu_time(client: str, tmp_path: Path) -> None:
+    (heap,) = heaps(client, tmp_path, asked(FEW))
+    assert heap
+    assert (heap.priced_ns or 0) > 0
 
 
 @pytest.mark.parametrize("client", ["node/memjs", "ruby/dalli"])

@@ -23,10 +23,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     and the last piece of a turn; `segments_in` and `segments_out` TCP segments with data;
     `acknowledgements` the client's segments without data.
 
+    `allocation_us`: what the client's runtime takes for one small allocation with its part of the
+    collections, in CPU time.
+
     From the kernel's account of the client, less the loop of its language (the client `null`):
     `user_us` and `system_us` are CPU time; `waiting_us` is the time in which it waits, but not for
     a CPU; `switches` are the waits of all threads; `preemptions`: another thread got the CPU;
-    `waiting_threads`: the threads that wait in at least every second operation; `faults` of pages.
+    `waiting_threads`: the threads that wait, each by its waits, up to 1; `faults` of pages.
 
     From the runtime of the client's language, also less the loop: `allocations`,
     `allocated_bytes`; `copies`, the bytes allocated for each byte of a longer value;
@@ -57,6 +60,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     segments_out: float | None = None
     acknowledgements: float | None = None
     retransmitted: float | None = None
+    allocation_us: float | None = None
     user_us: float | None = None
     system_us: float | None = None
     waiting_us: float | None = None

@@ -153,6 +153,10 @@ class HeapWork(msgspec.Struct, frozen=True, kw_only=True):
         Count | None,
         _is("time of these; of collectors that work beside the program, only its pauses"),
     ] = None
+    priced: Annotated[
+        Count | None, _is("allocations of a small object, made after the run to see their cost")
+    ] = None
+    priced_ns: Annotated[Count | None, _is("CPU time of these, with their collections")] = None
 
 
 SectionTimes = Annotated[Sections | None, _is("data for the intervals within one trial")]

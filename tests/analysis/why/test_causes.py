@@ -14,7 +14,7 @@ PLAIN = Counts(
     sends=1.0, recvs=1.0, empty_recvs=0.0, polls=0.0, futexes=0.0, timers=0.0, options=0.0,
     connects=0.0, wakes=0.0, memory=0.0, files=0.0, others=0.0, connections=0.0, turns=1.0,
     pieces=1.0, gap_us=0.0, bytes_in=30.0, bytes_out=130.0, segments_in=1.0, segments_out=1.0,
-    acknowledgements=0.0, retransmitted=0.0,
+    acknowledgements=0.0, retransmitted=0.0, allocation_us=0.0,
     user_us=10.0, system_us=15.0, waiting_us=30.0, switches=1.0, preemptions=0.0,
     waiting_threads=1.0, faults=0.0,
     allocations=4.0, allocated_bytes=300.0, copies=1.0, copied_bytes=100.0, collections=0.1,
@@ -152,8 +152,18 @@ def test_an_in_process_cache_is_not_compared_with_servers_clients() -> None:
 
 def test_allocations_have_a_cost_where_malloc_makes_them() -> None:
     units = [UnitCosts(allocations=0.02)] * 3
-    priced = findings(counted("rust/b", allocations=10), counted("c/a", allocations=0), units)
+    more = {"allocations": 10.0, "user_us": 1.0}
+    priced = findings(counted("rust/b", **more), counted("c/a"), units)
     assert [(each.cause, each.cost_us) for each in priced] == [("garbage", None)]
     assert [each.own_us.value for each in priced if each.own_us] == [pytest.approx(0.2)]
-    others = findings(counted("go/b", allocations=10), counted("c/a", allocations=0), units)
+    others = findings(counted("go/b", **more), counted("c/a"), units)
     assert [each.own_us for each in others] == [None]
+
+
+def test_allocations_of_one_runtime_have_its_cost() -> None:
+    more = {"allocations": 10.0, "user_us": 1.0, "allocation_us": 0.05}
+    (priced,) = findings(counted("go/b", **more), counted("go/a"))
+    assert priced.own_us
+    assert priced.own_us.value == pytest.approx(0.5)
+    (dear,) = findings(counted("go/b", **{**more, "user_us": 0.1}), counted("go/a"))
+    assert dear.own_us is None

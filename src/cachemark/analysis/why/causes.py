@@ -31,7 +31,7 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     `count` and `other_count` are the figures of both; `more` is without what an earlier finding
     explains. `words` are a sentence's predicate. `cost_us` is the kernel's CPU time for it: None if
-    no call causes it, or the call's cost is unknown. `own_us`: that of malloc and free.
+    no call causes it, or the call's cost is unknown. `own_us`: that of the allocations.
     """
 
     cause: str
@@ -47,7 +47,7 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     own_us: CountEstimate | None = None
 
 
-_MALLOC = ("c/", "rust/")  # clients whose language allocates with it
+_MALLOC = {"c", "rust"}  # languages that allocate with it
 
 
 def causes() -> tuple[CauseRule, ...]:
@@ -79,8 +79,7 @@ def findings(
             figure: min(number, _left(figure, one, other, covered))
             for figure, number in explained.items()
         }
-        by_malloc = one.client.startswith(_MALLOC) and other.client.startswith(_MALLOC)
-        own_us = _cost(calls, units, {"allocations"}) if by_malloc else None
+        own_us = _own_cost(calls.get("allocations", 0.0), one, other, units)
         cost_us = _cost(calls, units, COSTING)
         found.append(msgspec.structs.replace(finding, cost_us=cost_us, own_us=own_us))
         for figure, number in explained.items():
@@ -103,6 +102,24 @@ def _cost(
     if not costing or any(None in each for each in costs):
         return None
     return mean_of([sum(map(mul, costing.values(), each)) for each in costs])
+
+
+def _own_cost(
+    allocations: float, one: CountedWork, other: CountedWork, units: Sequence[UnitCosts]
+) -> CountEstimate | None:
+    """The CPU time of allocations, if both clients have the same allocator.
+
+    None if its cost is unknown, or more than the difference of both clients' own code.
+    """
+    languages = {each.client.partition("/")[0] for each in (one, other)}
+    if languages <= _MALLOC:
+        costs = [unit.allocations for unit in units]
+    else:
+        costs = [each.allocation_us for each in one.repetitions if len(languages) == 1]
+    known = [allocations * cost for cost in costs if cost and allocations]
+    cost = mean_of(known) if len(known) == len(costs) else None
+    more = difference_of(one.repetitions, other.repetitions, "user_us")
+    return cost if cost and more and cost.value <= more.value + more.error else None
 
 
 def _finding(

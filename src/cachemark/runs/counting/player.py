@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from operator import sub
 from pathlib import Path
+from struct import unpack
 
 import msgspec
 
@@ -15,6 +17,7 @@ from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, 
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Load, Workload
 from cachemark.model.protocol import Done, Prepare, RunRequest
+from cachemark.model.protocol_results import HeapWork
 from cachemark.runs.tapes import Tape
 from cachemark.runs.trials.callers import callers_of, demand_of
 from cachemark.runs.trials.prefill import run_prefill
@@ -59,6 +62,8 @@ class CountingPlayer:
         self.client = client
         self.fleet = fleet
         self.ready = fleet.hello(_READY_S)
+        # The file of the allocator that counts, if the worker has one.
+        self.allocations: Path | None = None
 
     def lacking(self, work: Work, server: RunningServer) -> str:
         """The reason why the client cannot play this work; empty if it can."""
@@ -97,9 +102,19 @@ class CountingPlayer:
     def play(self, ops: int, *, heap: bool = False) -> Done:
         """Play `ops` operations, all of which must succeed. Raises TrialError.
 
-        With `heap`, the worker reads the counters of its runtime before and after.
+        With `heap`, the worker reads the counters of its runtime before and after; the allocator's
+        are read in any case.
         """
-        return self._play(RunRequest(phase="measure", ops=ops, heap=heap))
+        before = self._allocated()
+        done = self._play(RunRequest(phase="measure", ops=ops, heap=heap))
+        if not self.allocations:
+            return done
+        allocations, size = map(sub, self._allocated(), before)
+        counted = HeapWork(allocations=allocations, allocated_bytes=size)
+        return msgspec.structs.replace(done, heap=counted)
+
+    def _allocated(self) -> tuple[int, ...]:
+        return unpack("@QQ", self.allocations.read_bytes()) if self.allocations else ()
 
     def play_for(self, length_ms: int) -> Done:
         """Play for this time; all operations must succeed. Raises TrialError."""

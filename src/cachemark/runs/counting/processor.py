@@ -25,8 +25,6 @@ _LEAST_OPS, _MOST_OPS = 10, 400_000
 # The kernel samples whether a thread is in its own code or in the kernel, 250 times a second. So
 # the long play is much longer than the short one, which shows what a play costs beside operations.
 _LONG, _SHORT = 10, 1
-# A thread that waits more seldom has no part in each operation.
-_PART_OF_OPERATIONS = 0.5
 # A thread that starts and ends between two readings is not seen.
 _LEAST_SEEN = 0.9
 
@@ -47,7 +45,7 @@ class _Play(HeapWork, frozen=True, kw_only=True):
     faults: int
     switches: int | None
     preemptions: int | None
-    waiting_threads: int
+    waiting_threads: float
     value_bytes: int
 
 
@@ -87,12 +85,8 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, pid: int |
     player.prepare(work, server)
     ops = warmed_up(player)
     plays = _Plays(_play(player, _SHORT * ops, pid), _play(player, _LONG * ops, pid))
-    longer = None
-    if work.longer is not None and plays.long.allocated_bytes is not None:
-        player.prepare(work.longer, server)
-        longer = _Plays(_play(player, max(1, ops // 10)), _play(player, ops))
-    copies, value_bytes = _copies(plays, longer), plays.of("value_bytes")
-    return Counts(
+    return msgspec.structs.replace(
+        _memory(player, work, server, plays, ops),
         user_us=plays.of("user_ns", 1e3),
         system_us=plays.of("system_ns", 1e3),
         waiting_us=plays.of("waiting_ns", 1e3),
@@ -100,6 +94,28 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, pid: int |
         preemptions=plays.of("preemptions"),
         waiting_threads=None if plays.long.switches is None else plays.long.waiting_threads,
         faults=plays.of("faults"),
+    )
+
+
+def count_memory(player: CountingPlayer, work: Work, server: RunningServer, ops: int) -> Counts:
+    """The memory of one operation alone. Raises TrialError."""
+    player.prepare(work, server)
+    player.play(ops)
+    plays = _Plays(_play(player, ops), _play(player, 2 * ops))
+    return _memory(player, work, server, plays, ops)
+
+
+def _memory(
+    player: CountingPlayer, work: Work, server: RunningServer, plays: _Plays, ops: int
+) -> Counts:
+    longer = None
+    if work.longer is not None and plays.long.allocated_bytes is not None:
+        player.prepare(work.longer, server)
+        longer = _Plays(_play(player, max(1, ops // 10)), _play(player, ops))
+    copies, value_bytes = _copies(plays, longer), plays.of("value_bytes")
+    priced, priced_ns = plays.long.priced, plays.long.priced_ns or 0
+    return Counts(
+        allocation_us=priced_ns / priced / 1e3 if priced else None,
         allocations=plays.of("allocations"),
         allocated_bytes=plays.of("allocated_bytes"),
         copies=copies,
@@ -156,7 +172,7 @@ def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> _P
         faults=usage.faults,
         switches=sum(each.switches for each in threads) if seen else None,
         preemptions=sum(each.preemptions for each in threads) if seen else None,
-        waiting_threads=sum(each.switches >= played * _PART_OF_OPERATIONS for each in threads),
+        waiting_threads=sum(min(1.0, each.switches / played) for each in threads),
         value_bytes=sum(each.value_bytes for each in done.operations.values()),
     )
 
