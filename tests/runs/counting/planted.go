@@ -3,6 +3,7 @@
 package memcache
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"runtime"
@@ -11,12 +12,29 @@ import (
 	"unsafe"
 )
 
+const (
+	pageSize, pageCount = 4096, 512
+	futexWait           = 0
+	// The runtime makes such calls too, more of them on a busy machine.
+	often = 5
+)
+
 var (
 	planted = os.Getenv("PLANTED")
 	sink    []byte
-	pipe    = sync.OnceValues(func() (*os.File, *os.File) {
-		reader, writer, _ := os.Pipe()
-		return reader, writer
+	futex   int32
+	letters [1]byte
+	short   = syscall.Timespec{Nsec: 50_000}
+	root    = []byte("/\x00")
+	pages   = sync.OnceValue(func() []byte {
+		mapped, _ := syscall.Mmap(-1, 0, pageSize*pageCount, syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_SHARED)
+		return mapped
+	})
+	next int
+	pipe = sync.OnceValue(func() [2]int {
+		var ends [2]int
+		_ = syscall.Pipe(ends[:])
+		return ends
 	})
 	inThread = sync.OnceValue(func() chan func() {
 		tasks := make(chan func())
@@ -43,7 +61,7 @@ func plant(nc net.Conn) net.Conn {
 	return &changed{Conn: nc}
 }
 
-func (c *changed) Write(p []byte) (n int, err error) {
+func (c *changed) Write(p []byte) (int, error) {
 	switch planted {
 	case "two writes":
 		return c.inTwo(p)
@@ -51,17 +69,26 @@ func (c *changed) Write(p []byte) (n int, err error) {
 		_ = c.Conn.(*net.TCPConn).SetNoDelay(false)
 		return c.inTwo(p)
 	case "another thread":
-		done := make(chan struct{})
-		inThread() <- func() {
-			n, err = c.Conn.Write(p)
-			close(done)
+		return c.inAnother(p)
+	case "a longer request", "another request": // never within a long value
+		if bytes.HasPrefix(p, []byte("get")) {
+			return c.getMore(p)
 		}
-		<-done
-		return n, err
 	default:
 		c.beside(p[:1])
+		c.callBeside()
 	}
 	return c.Conn.Write(p)
+}
+
+func (c *changed) inAnother(p []byte) (n int, err error) {
+	done := make(chan struct{})
+	inThread() <- func() {
+		n, err = c.Conn.Write(p)
+		close(done)
+	}
+	<-done
+	return n, err
 }
 
 func (c *changed) inTwo(p []byte) (int, error) {
@@ -82,6 +109,8 @@ func (c *changed) beside(letter []byte) {
 		for i := 0; i < 50; i++ {
 			sink = make([]byte, 16)
 		}
+	case "a large buffer":
+		sink = make([]byte, 8192)
 	case "polls":
 		for i := 0; i < 3; i++ {
 			_, _ = syscall.Select(0, nil, nil, nil, &syscall.Timeval{})
@@ -90,18 +119,64 @@ func (c *changed) beside(letter []byte) {
 		hours := [4]int64{0, 0, 10_000, 0}
 		_, _, _ = syscall.Syscall(syscall.SYS_SETITIMER, 0, uintptr(unsafe.Pointer(&hours)), 0)
 	case "a pipe":
-		reader, writer := pipe()
-		_, _ = writer.Write(letter)
-		_, _ = reader.Read(make([]byte, 1))
+		_, _ = syscall.Write(pipe()[1], letter)
+		_, _ = syscall.Read(pipe()[0], []byte{0})
 	case "a page":
 		page, _ := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 		_ = syscall.Munmap(page)
 	}
 }
 
+func (c *changed) getMore(p []byte) (int, error) {
+	if planted == "a longer request" {
+		_, err := c.Conn.Write(bytes.Replace(p, []byte("\r\n"), []byte(" missing\r\n"), 1))
+		return len(p), err
+	}
+	_, _ = c.Conn.Write([]byte("mn\r\n"))
+	_, _ = c.Conn.Read(make([]byte, 4))
+	return c.Conn.Write(p)
+}
+
+func (c *changed) callBeside() {
+	switch planted {
+	case "an empty read":
+		raw, _ := c.Conn.(*net.TCPConn).SyscallConn()
+		_ = raw.Read(func(file uintptr) bool {
+			for i := 0; i < often; i++ {
+				_, _ = syscall.Read(int(file), letters[:])
+			}
+			return true
+		})
+	case "a lock": // as a lock of C that another thread has; one of Go lets other goroutines run
+		for i := 0; i < often; i++ {
+			_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&futex)), futexWait, 0,
+				uintptr(unsafe.Pointer(&short)), 0, 0)
+		}
+	case "a sleep":
+		_, _, _ = syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&short)), 0, 0)
+	case "a file":
+		_, _, _ = syscall.Syscall(syscall.SYS_ACCESS, uintptr(unsafe.Pointer(&root[0])), 0, 0)
+	case "a fault":
+		for i := 0; i < often; i++ {
+			touchNext()
+		}
+	case "other calls":
+		for i := 0; i < often; i++ {
+			syscall.Getppid()
+		}
+	}
+}
+
+func touchNext() {
+	pages()[next*pageSize] = 1
+	if next = (next + 1) % pageCount; next == 0 {
+		_ = syscall.Madvise(pages(), syscall.MADV_DONTNEED)
+	}
+}
+
 // Read takes the first line of a reply byte by byte.
 func (c *changed) Read(p []byte) (int, error) {
-	if planted != "a read for each byte" {
+	if planted != "small reads" {
 		return c.Conn.Read(p)
 	}
 	if c.inValue {

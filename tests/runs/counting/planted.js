@@ -1,6 +1,6 @@
 // Changes of memjs, one of them at a time: the environment variable PLANTED names it.
 
-const { statSync } = require('node:fs');
+const { readSync, statSync } = require('node:fs');
 const net = require('node:net');
 
 const NAME = process.env.PLANTED || '';
@@ -10,6 +10,8 @@ NOOP.writeUInt8(0x80, 0);
 NOOP.writeUInt8(0x0a, 1);
 NOOP.writeUInt32BE(OPAQUE, 12);
 const MINUTE_MS = 60_000;
+const LOCK = new Int32Array(new SharedArrayBuffer(4));
+const SHORT_MS = 0.05;
 
 /** Send a request, and do a little more. */
 module.exports = (server, socket, data) => {
@@ -33,6 +35,18 @@ module.exports = (server, socket, data) => {
     case 'a file':
       statSync('/');
       return send();
+    case 'an empty read':
+      readNothing(socket._handle.fd);
+      return send();
+    case 'a lock':
+      Atomics.wait(LOCK, 0, 0, SHORT_MS);
+      return send();
+    case 'a collection':
+      globalThis.gc({ type: 'minor' });
+      return send();
+    case 'other calls':
+      for (let i = 0; i < 3; i++) server.parent = process.ppid;
+      return send();
     default:
       if (NAME === 'a slow key check') checkKey(data);
       return send();
@@ -42,6 +56,14 @@ module.exports = (server, socket, data) => {
 function inTwo(socket, data) {
   socket.write(data.subarray(0, 3));
   return socket.write(data.subarray(3));
+}
+
+function readNothing(file) {
+  try {
+    readSync(file, Buffer.alloc(1));
+  } catch (error) {
+    if (error.code !== 'EAGAIN') throw error;
+  }
 }
 
 function checkKey(data) {

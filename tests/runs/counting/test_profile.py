@@ -12,7 +12,7 @@ from cachemark.host import process
 from cachemark.model.counts import FoldedStacks
 from cachemark.model.experiment import Keys, Load, Values, Workload
 from cachemark.runs.counting.counting import CountingPlan, count
-from tests.runs.counting.test_planted_languages import CHANGED, original, planted
+from tests.runs.counting.planted_copies import CHANGED, original, planted
 
 SAMPLERS = {
     "c/libmemcached": "perf",
