@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.report import formats
 from cachemark.report.compare import CellFilter, compare_within_run
 from cachemark.report.conclusions import one_sentence
 from cachemark.report.formats import (
@@ -26,6 +28,7 @@ from cachemark.runs.storage.store import Run
 from tests.builders import rounds as made
 from tests.builders.outcomes import experiment, header
 from tests.builders.stored_runs import kept
+from tests.report.built_once import build_once
 
 CLIENTS = ("slow", "fast", "slow#again")
 SERVERS = ("embedded", "memcached")
@@ -83,9 +86,17 @@ def test_a_client_off_the_machines_pace_has_slope_and_interval(
     assert low < value < high
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return run_of(tmp_path, 6)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_of(tmp_path_factory.mktemp("run"), 6)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built_once() -> Generator[None]:
+    """All forms show the same values."""
+    with pytest.MonkeyPatch.context() as patch:
+        build_once(patch, {})
+        yield
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
@@ -115,7 +126,7 @@ def test_the_answers_are_those_of_the_sittings(run: Run) -> None:
     assert "fast has the highest rate: 1.50" in text or "fast has the highest rate: 1.5" in text
     assert "slow played twice" in text
     assert "embedded to memcached" in text
-    report = load_report(run)
+    report = formats.load_report(run)
     assert report.rounds is not None
     assert report.rounds.sittings == 6
     for group in report.groups:
@@ -129,13 +140,13 @@ def test_the_answers_are_those_of_the_sittings(run: Run) -> None:
 
 
 def test_pairs_and_carry_over_are_tables(run: Run) -> None:
-    titles = [section.title for section in load_report(run).sections]
+    titles = [section.title for section in formats.load_report(run).sections]
     assert "Every pair, mixed · one · embedded" in titles
     assert "What a client leaves to the slice after its own" in titles
 
 
 def test_narrowing_and_carry_over_are_plotted(run: Run) -> None:
-    made = {plot.name: plot for plot in plots(load_report(run), 680).every()}
+    made = {plot.name: plot for plot in plots(formats.load_report(run), 680).every()}
     for server in SERVERS:
         narrowing = made[f"narrowing-mixed-one-{server}"]
         assert narrowing.table.titles == ["client", "after 4", "after 5", "after 6"]
