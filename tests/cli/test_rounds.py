@@ -145,10 +145,13 @@ def test_slices_of_many_callers_grow_only_before_the_first_counted(
 
 
 def test_a_finished_run_goes_on_with_more_sittings(inside: Inside, tmp_path: Path) -> None:
-    name = write(tmp_path, ROUNDS)
-    assert inside("run", name, "--blocks", "1").returncode == 0
+    name = write(tmp_path, ROUNDS, clients='["native", "python/socket"]')
+    first = inside("run", name, "--blocks", "1")
+    assert first.returncode == 0
     before = read_outcomes(tmp_path)
-    ended = inside("run", "--resume", "--blocks", "2")
+    (words,) = [line.split() for line in first.stdout.splitlines() if " --resume " in line]
+    assert words[-2:] == ["--blocks", "2"]
+    ended = inside(*words[1:])
     assert ended.returncode == 0, ended.stderr
     after = read_outcomes(tmp_path)
     assert [of.trial.index for of in after[: len(before)]] == [of.trial.index for of in before]

@@ -49,6 +49,8 @@ def render(report: Report, width: int | None) -> str:
     if command := compare_command(report):
         # On a line of its own, so that a narrow terminal does not break the command.
         print_words(console, f"Compare two of them:\n  {command}")
+    if command := longer_command(report):
+        print_words(console, f"Play on, as questions are open:\n  {command}")
     replays = replay_lines(report.header.experiment, report.trials)
     for line in [*replays, *_left_out(report), *_remedies(report)]:
         print_words(console, line, wrapped=True)
@@ -67,6 +69,17 @@ def compare_command(report: Report) -> str:
             pair = [word for name in named[:2] for word in (f"--{group.heading}", name)]
             return shlex.join(["cachemark", "compare", report.header.id, *pair])
     return ""
+
+
+def longer_command(report: Report) -> str:
+    """The command that lets a run with open questions go on for longer; empty if there are none."""
+    rounds, header = report.rounds, report.header
+    if rounds is None or rounds.settled or header.hosts:
+        return ""
+    limit_s, blocks = header.experiment.rounds.max_s, header.experiment.blocks
+    more = f"--max {2 * limit_s}s" if limit_s and rounds.sittings < blocks else ""
+    more = more or f"--blocks {2 * blocks}"
+    return f"cachemark run --resume {shlex.quote(header.id)} {more}"
 
 
 def _shown(table: Table) -> Table:
