@@ -42,6 +42,7 @@ def upload(visitor: Visitor) -> bytes:
     return (
         f"POST /import HTTP/1.1\r\nhost: {urlsplit(visitor.address).netloc}\r\n"
         f"origin: {visitor.address}\r\nx-cachemark-csrf: {visitor.settings.csrf}\r\n"
+        f"cookie: {guard.COOKIE}={visitor.settings.session}\r\n"
         "content-length: 100000\r\nexpect: 100-continue\r\n\r\nP"
     ).encode()
 
@@ -79,6 +80,18 @@ def test_an_upload_that_stops_does_not_hold_the_machine(store: Path) -> None:
         assert peer.recv(12) == b"HTTP/1.1 100"  # the server reads the body
         said = visitor.post("/import", b"no archive")
         assert said.status == 422, said.text
+
+
+def test_an_upload_with_the_token_has_a_time_limit(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard, "_BODY_S", 0.1)
+    with connected(visitor, upload(visitor)) as peer:
+        said = b""
+        while (b"408" not in said) and (more := peer.recv(100)):
+            said += more
+    assert b"HTTP/1.1 408" in said
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_peer_that_leaves_is_no_fault(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
