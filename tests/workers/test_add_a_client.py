@@ -255,6 +255,10 @@ def test_a_missing_library_is_unsupported(language: Language) -> None:
         pass
 
 
+# What set-up takes for its last result, where it compiles.
+_BUILT = {"c": ("worker", ".built"), "go": ("worker", ".stamp")}
+
+
 def test_it_is_gone_when_file_and_row_are(language: Language) -> None:
     """Whoever takes a client out has nothing else to change. Other tests find it again."""
     toy = spec(language, "toy").client
@@ -263,7 +267,7 @@ def test_it_is_gone_when_file_and_row_are(language: Language) -> None:
     taken = take_out(folder, language)
     assert toy.id not in registry(process.binary_path())
     # Quicker to put back than to build again.
-    built = [folder / name for name in ("worker", ".built")] if language.name == "c" else []
+    built = [folder / name for name in _BUILT.get(language.name, ())]
     for path in built:
         path.rename(f"{path}.kept")
     if language.name not in _SLOW_TO_BUILD:

@@ -8,13 +8,21 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.in_process import Inside
+from tests.report.built_once import build_once
 from tests.web.serving import served
 
+BUILT: dict[str, Any] = {}
 STORES = sorted((Path(__file__).parent / "earlier_versions").iterdir())
+
+
+@pytest.fixture(autouse=True)
+def reports_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    build_once(monkeypatch, BUILT)
 
 
 @pytest.fixture(params=STORES, ids=lambda path: path.name)
