@@ -15,7 +15,9 @@ from cachemark.report.terminal import rich_table
 from cachemark.report.trials import replay_lines
 
 # The columns that answer the question; the report has the others.
-_SHOWN = frozenset({"name", "rate", "ratio", "p99", "hit-ratio", "client-cpu", "refused"})
+_SHOWN = frozenset(
+    {"name", "rate", "ratio", "p99", "hit-ratio", "client-cpu", "refused", "evictions"}
+)
 # More groups than a screen has room for.
 _MAX_GROUPS = 6
 _MAX_REASONS = 2

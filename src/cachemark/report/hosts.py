@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from cachemark.analysis.number_format import number, time
 from cachemark.model import histogram
-from cachemark.model.outcome import Cell, HostPart, Outcome
+from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
 from cachemark.model.run_header import HostsOfRun, RunHeader
@@ -62,20 +62,17 @@ def _row(hosts: HostsOfRun, name: str, outcomes: Sequence[Outcome]) -> list[str]
     if parts:
         error_us = max(part.clock_error_ns for part in parts) / 1e3
         clock = f"{parts[-1].clock_offset_ns / 1e3:+,.0f} ± {error_us:,.0f} µs"
+    played = [part.measure.operations for part in parts if part.measure]
     return [
         name,
         ", ".join(entry.roles),
         f"{facts.cpu_model or 'unknown CPU'}, {facts.cpus} CPUs, Linux {facts.kernel}",
         clock,
         _worst([part.late_ns / 1e3 for part in parts if part.late_ns is not None], "µs"),
-        f"{sum(_attempts(part) for part in parts):,}" if "client" in entry.roles else "–",
+        f"{sum(map(attempts_of, played)):,}" if "client" in entry.roles else "–",
         _worst([part.noise.steal_percent for part in parts if part.noise], "%"),
         _worst([part.noise.foreign_cpu_percent for part in parts if part.noise], "%"),
     ]
-
-
-def _attempts(part: HostPart) -> int:
-    return attempts_of(part.measure.operations) if part.measure else 0
 
 
 def _worst(values: Sequence[float | None], unit: str) -> str:

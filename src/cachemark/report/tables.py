@@ -94,7 +94,7 @@ def ranking_table(group: Group) -> Table:
         table = _inserted(table, "errors", _REFUSED, [_refused(total) for total in totals])
     if any(row.summary.evictions for row in group.rows):
         texts = [_evictions(row.summary.evictions) for row in group.rows]
-        table = _inserted(table, "client-cpu", TableColumn("evictions"), texts)
+        table = _inserted(table, "client-cpu", TableColumn("evictions", "evictions"), texts)
     if any(row.summary.renewed for row in group.rows):
         texts = [counted(row.summary.renewed) for row in group.rows]
         table = _inserted(table, "client-cpu", TableColumn("new connections"), texts)

@@ -87,7 +87,9 @@ def rich_table(table: Table, width: int | None) -> RichTable:
             justify="left" if index == 0 or table.prose or column.words else "right",
             # When no column can be dropped, shorten names; never split a number. A name cut in two
             # is no name either, where prose can give way.
-            no_wrap=index > 0 if width is not None else index == 0 and _is_short(table, index),
+            no_wrap=index > 0
+            if width is not None
+            else not index and _column_width(table, 0) <= _SHORT,
             overflow="fold",
             min_width=None if width is not None else _longest_of(table, index),
         )
@@ -109,10 +111,6 @@ def _fitting(table: Table, width: int) -> Table:
             break
         shown = [index for index in shown if table.columns[index].spare != spare]
     return table.only(shown)
-
-
-def _is_short(table: Table, index: int) -> bool:
-    return _column_width(table, index) <= _SHORT
 
 
 def _longest_of(table: Table, index: int) -> int:

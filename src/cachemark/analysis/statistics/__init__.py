@@ -46,6 +46,7 @@ from cachemark.analysis.statistics.summary import (
     CellSummary,
     KindSummary,
     TimeSummary,
+    evictions,
     group_operations,
     rejections,
     summarise,

@@ -135,7 +135,7 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         client_cpu_us=over_trials(valid, FIGURES["client-cpu"]),
         server_cpu_us=over_trials(valid, FIGURES["server-cpu"]),
         server_rss_bytes=over_trials(valid, FIGURES["server-rss"]),
-        evictions=_evictions(valid),
+        evictions=evictions(valid),
         renewed=_renewed(valid),
         within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
@@ -185,7 +185,8 @@ def _groups(valid: list[Outcome], kinds: list[str]) -> KindSummary | None:
     )
 
 
-def _evictions(valid: list[Outcome]) -> int | None:
+def evictions(valid: Sequence[Outcome]) -> int | None:
+    """Evicted items by the servers' own counters; None if a server does not report them."""
     counts = [
         ServerStats(trial.stats_after).delta(ServerStats(trial.stats_before), "evictions")
         for trial in valid

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cachemark.analysis.number_format import hidden_by
+from cachemark.analysis.number_format import counted, hidden_by
 from cachemark.analysis.rounds.looks import MAX_SITTINGS
-from cachemark.analysis.statistics import FIGURES, Comparison
+from cachemark.analysis.statistics import FIGURES, Comparison, evictions
 from cachemark.analysis.stored_runs import MIN_RUNS, NOT_IN_TURNS
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.cells import CELL_FIELDS, cell_title
@@ -88,7 +88,7 @@ def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
     lines = [*_untested(shown), *_few(shown)]
     few = dict.fromkeys(of.why for _, of in shown if of.scope == "within" and of.why)
     lines += [f"no answer within {reason}" for reason in few]
-    lines += [note for pair in pairs for note in _failures(pair)]
+    lines += [note for pair in pairs for note in (*_failures(pair), *_evictions(pair))]
     return [*lines, *_single(shown), *_unclear(shown)]
 
 
@@ -168,6 +168,12 @@ def _failures(pair: Pair) -> list[str]:
     if bool(before) == bool(after):
         return []
     return [f"failed operations of {cell_title(pair.other)}: {before} → {after}"]
+
+
+def _evictions(pair: Pair) -> list[str]:
+    of = [evictions([trial for run in side for trial in run]) for side in (pair.before, pair.after)]
+    texts = ["not known" if count is None else counted(count) for count in of]
+    return [f"evictions of {cell_title(pair.other)}: {' → '.join(texts)}"] if any(of) else []
 
 
 def _failed(runs: Runs) -> int:

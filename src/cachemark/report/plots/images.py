@@ -73,15 +73,11 @@ def _tidy(node: ElementTree.Element) -> None:
     if node.get("opacity") == "1":
         del node.attrib["opacity"]
     for child in list(node):
-        if child.get("display") == "none" or not _shows(child):
+        # Vega's background and foreground marks of groups are invisible here.
+        if child.get("display") == "none" or child.get("class") in ("background", "foreground"):
             node.remove(child)
         else:
             _tidy(child)
     if label and is_mark:
         title = ElementTree.SubElement(node, "title")
         title.text = label
-
-
-def _shows(node: ElementTree.Element) -> bool:
-    """Remove Vega's background and foreground marks of groups, which are invisible here."""
-    return node.get("class") not in ("background", "foreground")
