@@ -1,6 +1,6 @@
 """`cachemark capacity`: how many servers a trace, or a running memcached, needs."""
 
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -57,14 +57,13 @@ class MeasuredRun:
     ] = None
     runs: Annotated[Path, Parameter(help="folder of all runs")] = Path("results")
 
-    def words(self, stack: ExitStack) -> list[str]:
-        """The engine's words for its rates, which are in a file until `stack` is closed."""
+    def words(self, folder: Path) -> list[str]:
+        """The engine's words for its rates, which are in a file of `folder`."""
         if self.rate_of is None:
             return []
-        file = stack.enter_context(temporary_folder()) / "rates.json"
         run = open_run(self.rate_of, self.runs)
         found = measured_rates(run.id, run.header.experiment, run.outcomes())
-        file.write_text(json_text(found))
+        (file := folder / "rates.json").write_text(json_text(found))
         return [f"--measured={file}"]
 
 
@@ -99,34 +98,26 @@ def capacity(
     loses one of them. SERVERS has the limits of a server and the goal: docs/size-a-fleet.md. With
     HOST:PORT, this is `record`, `trace show`, `predict` and `capacity` in one. `plan` is the same.
     """
-    with ExitStack() as stack:
-        known = (rates or MeasuredRun()).words(stack)
+    with temporary_folder() as folder:
         path, name = Path(source), Path(source).name
         if not path.exists() and _is_address(source):
-            folder = stack.enter_context(temporary_folder())
             # A title is the name of the file.
             path, name = folder / source, source
-            _record(source, duration, keep or path)
+            _record(source, duration, path, keep)
             servers = servers or _like(source, folder)
-            if keep is not None:
-                path.symlink_to(keep.resolve())
         elif duration or keep:
-            raise UsageError(
-                "--duration, --keep: they are for a running memcached", "leave them out"
-            )
-        if servers is None:
-            raise UsageError(
-                "no --servers", "name a file of servers: docs/size-a-fleet.md describes it"
-            )
+            raise UsageError("--duration, --keep: for a running memcached", "leave them out")
+        elif servers is None:
+            raise UsageError("no --servers", "docs/size-a-fleet.md describes this file")
         if path.suffix == ".toml":
-            path = _tape_of(path, stack.enter_context(temporary_folder()))
+            path = _tape_of(path, folder)
         words = [*(reading or TraceReading()).words]
-        warm = f"--warm-up={warm_up!r}"
-        options = [*words, *known, warm, f"--servers={servers}"]
+        known = [f"--warm-up={warm_up!r}", *(rates or MeasuredRun()).words(folder)]
+        options = [*words, *known, f"--servers={servers}"]
         fleet = planned_fleet(["trace", "fleet", *options, "--", str(path)])
         told = TraceCapacity(fleet=fleet.figures)
         if out is not None:
-            told = _with_traffic(told, words, warm, path)
+            told = _with_traffic(told, words, known[0], path)
     return _show(fleet, told, name, out, json=json)
 
 
@@ -162,13 +153,15 @@ def _tape_of(experiment: Path, folder: Path) -> Path:
     return tape.path.rename(folder / experiment.name)
 
 
-def _record(server: str, duration: str | None, into: Path) -> None:
-    """Record a running memcached."""
+def _record(server: str, duration: str | None, path: Path, keep: Path | None) -> None:
+    """Record a running memcached at `path`, which is a link to the file to keep."""
     if duration is None:
         raise UsageError(f"{server}: no time to record was named", "add --duration 60s")
     tell = plain_console(stderr=True, soft_wrap=True)
     tell.print(f"recording {server} for {duration}", markup=False, highlight=False)
-    written_trace(["record", f"--duration={duration}", f"--out={into}", "--", server])
+    written_trace(["record", f"--duration={duration}", f"--out={keep or path}", "--", server])
+    if keep is not None:
+        path.symlink_to(keep.resolve())
 
 
 def _with_traffic(told: TraceCapacity, words: list[str], warm_up: str, path: Path) -> TraceCapacity:
