@@ -142,7 +142,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def load(self, cell: Cell) -> Load:
         """The load that a cell names."""
-        return load_of(self.experiment, cell)
+        return next(load for load in self.experiment.loads if load.name == cell.load)
 
 
 def uses_rounds(experiment: Experiment) -> bool:
@@ -260,11 +260,6 @@ def trial_count(experiment: Experiment) -> int:
 def workload_of(experiment: Experiment, cell: Cell) -> Workload:
     """The workload that a cell names."""
     return next(w for w in experiment.workloads if w.name == cell.workload)
-
-
-def load_of(experiment: Experiment, cell: Cell) -> Load:
-    """The load that a cell names."""
-    return next(load for load in experiment.loads if load.name == cell.load)
 
 
 def warmup_ms(workload: Workload, timing: Timing) -> int:

@@ -82,13 +82,9 @@ def _line(
         "" if kind.misses is None else kind.misses,
         kind.not_stored,
         sum(kind.errors.values()),
-        *(_cell_counts(summary) if whole else ("", "")),
+        *((_float_text(summary.evictions), summary.renewed) if whole else ("", "")),
         _reason(summary),
     ]
-
-
-def _cell_counts(summary: CellSummary) -> tuple[object, int]:
-    return "" if summary.evictions is None else summary.evictions, summary.renewed
 
 
 def _reason(summary: CellSummary) -> str:

@@ -65,15 +65,10 @@ def _group_parts(group: Group) -> list[DocumentPart]:
 
 def section_part(section: Section, plots: Plots | None = None) -> DocumentPart:
     """A section's table, whole in a narrow terminal, its notes, and its plots."""
-    table = section_table(section)
+    table = plain_table(section.columns, section.rows, prose=section.prose)
     return DocumentPart(
         title=section.title, table=table, whole=True, items=section.notes, plots=plots
     )
-
-
-def section_table(section: Section) -> Table:
-    """The table of a section."""
-    return plain_table(section.columns, section.rows, prose=section.prose)
 
 
 def group_title(group: Group) -> str:

@@ -145,6 +145,10 @@ def _summary(trials: list[Outcome]) -> CellSummary:
     )
 
 
+def _renewed(valid: list[Outcome]) -> int:
+    return sum(trial.measure.renewed for trial in valid if trial.measure)
+
+
 def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
     parts = [_of_kinds(trial, kinds) for trial in valid]
     operations = [operation for part in parts for operation in part]
@@ -174,7 +178,7 @@ def _groups(valid: list[Outcome], kinds: list[str]) -> KindSummary | None:
     operations = [operation for window in windows for operation in group_operations(window)]
     times = _times(CensoredTimes(operations))
     return KindSummary(
-        kind=group_name(length),
+        kind=f"group of {length}",
         ok=sum(operation.ok for operation in operations),
         rate=group_rate(_rate(valid, kinds), length),
         hits=None,
@@ -193,10 +197,6 @@ def evictions(valid: Sequence[Outcome]) -> int | None:
     ]
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
-
-
-def _renewed(valid: list[Outcome]) -> int:
-    return sum(trial.measure.renewed for trial in valid if trial.measure)
 
 
 def _operations(trial: Outcome) -> dict[str, Operation]:
@@ -315,11 +315,6 @@ def group_length(windows: Sequence[Done]) -> int:
     """The number of operations in a group; 0 unless all windows have groups."""
     lengths = {window.groups.length if window.groups else 0 for window in windows}
     return lengths.pop() if len(lengths) == 1 else 0
-
-
-def group_name(length: int) -> str:
-    """How tables name groups, beside the kinds of operation."""
-    return f"group of {length}"
 
 
 def group_operations(window: Done) -> list[Operation]:

@@ -6,7 +6,6 @@ not find. A tape that is played again finds what it stored before, where new ope
 
 from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.analysis.verdict.withholding import Judged
-from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Finding, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
@@ -35,7 +34,7 @@ def repeated_tape(outcome: Outcome) -> Judged:
     whole_warm_up = before == 0 or before >= tape.ops
     if depends == "never" or (depends == "covered" and whole_warm_up):
         return Judged()
-    if _is_asked_for(outcome.workload) and before == 0:
+    if outcome.workload.passes is not None and before == 0:
         return Judged()
     if before == 0 and played <= tape.ops:
         return Judged()
@@ -61,11 +60,6 @@ def _may_lose(outcome: Outcome) -> bool:
     """Whether items may have been evicted or may have expired: also if the server does not say."""
     evictions = ServerStats(outcome.stats_after).number("evictions")
     return evictions != 0 or outcome.workload.exptime_s not in (0, "0")
-
-
-def _is_asked_for(workload: Workload) -> bool:
-    """Whether the workload itself says how often its tape is played."""
-    return workload.passes is not None
 
 
 def _finding(before: int, played: int, ops: int) -> Finding:

@@ -11,7 +11,6 @@ from cachemark.analysis.verdict.trial_verdict import invalid_finding, note_findi
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Finding
 from cachemark.model.protocol import Done
-from cachemark.model.protocol_results import Operation
 from cachemark.model.server_stats import ServerStats
 
 _READS = frozenset({"get", "gets", "mget", "gat"})
@@ -97,17 +96,13 @@ def _most_sent(measure: Done, told: _Told) -> int | None:
 
     No counter has the bytes of an operation that failed or stored nothing.
     """
-    if any(_unknown_bytes(operation) for operation in measure.operations.values()):
+    if any(of.ok < of.attempts or of.not_stored > 0 for of in measure.operations.values()):
         return None
     # A cas sends its key twice, and a fetch that misses does, too.
     payload = 2 * told.keys + told.sent + told.either
     opened = measure.renewed + measure.reconnects
     more = _MORE_EACH_BYTES * told.items + _MORE_CONNECTION_BYTES * opened + _MORE_BYTES
     return round(payload * (1 + _MORE_SHARE)) + more
-
-
-def _unknown_bytes(operation: Operation) -> bool:
-    return operation.ok < operation.attempts or operation.not_stored > 0
 
 
 def _late_replies(told: _Told, load: Load) -> int:

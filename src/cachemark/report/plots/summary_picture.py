@@ -300,7 +300,7 @@ def _short(label: str) -> str:
 
 def _footer(canvas: Canvas, report: Report, drawn: Sequence[Panel], down: float) -> float:
     units = list(dict.fromkeys(panel.unit for panel in drawn))
-    arrows = any_clipped_note(drawn)
+    arrows = next((note for panel in drawn if (note := clipped_note(panel.items))), "")
     for line in textwrap.wrap(
         f"{' or '.join(units).capitalize()}. {LINES_ACROSS}"
         + (" Hollow: a single trial." if any(i.hollow for p in drawn for i in p.items) else "")
@@ -316,11 +316,6 @@ def _footer(canvas: Canvas, report: Report, drawn: Sequence[Panel], down: float)
         down += 14
     canvas.words(_MARGIN, down, provenance(report), "faint", size=_SMALL)
     return down + 16
-
-
-def any_clipped_note(drawn: Sequence[Panel]) -> str:
-    """A note if any interval is longer than its axis."""
-    return next((note for panel in drawn if (note := clipped_note(panel.items))), "")
 
 
 def _extent(report: Report) -> str:

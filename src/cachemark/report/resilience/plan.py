@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cachemark.analysis.number_format import count_of
 from cachemark.analysis.resilience.cell import CellName
-from cachemark.model.faults import Fault, fault_named
+from cachemark.model.faults import fault_named
 
 # To start the server and the client, to store the keys, and to judge the calls.
 _AROUND_S = 3.0
@@ -16,7 +16,9 @@ def plan_text(cells: Sequence[CellName], jobs: int) -> str:
     if not cells:
         return "nothing is left to play"
     faults = [fault_named(cell.fault) for cell in cells]
-    shortest_s = sum(_shortest_s(fault) for fault in faults) / jobs
+    shortest_s = (
+        sum(_AROUND_S + (of.before_ms + of.during_ms + of.after_ms) / 1e3 for of in faults) / jobs
+    )
     longest_s = sum(_AROUND_S + fault.longest_ms / 1e3 for fault in faults) / jobs
     clients = Counter(cell.client for cell in cells)
     lines = [f"{client}: {count_of(count, 'cell')}" for client, count in clients.items()]
@@ -27,10 +29,6 @@ def plan_text(cells: Sequence[CellName], jobs: int) -> str:
         "time"
     )
     return "\n".join([head, *lines])
-
-
-def _shortest_s(fault: Fault) -> float:
-    return _AROUND_S + (fault.before_ms + fault.during_ms + fault.after_ms) / 1e3
 
 
 def _minutes(seconds: float) -> str:

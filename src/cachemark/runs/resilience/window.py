@@ -92,7 +92,8 @@ class FaultWindow:
         return self._ended
 
     def _waits_ns(self) -> dict[int, int]:
-        return waits_ns([self._worker.pid, *self._injected.pids()])
+        pids = [self._worker.pid, *self._injected.pids()]
+        return {pid: sum(QueueMeter([pid]).read_ns().values()) for pid in pids}
 
     def _wait_for_recovery(self, fault_end_ns: int, last_ns: int) -> None:
         """Wait until the client has recovered, for as long as each client plays, or until then."""
@@ -149,11 +150,6 @@ def _descriptors(folder: Path) -> int:
         return len(list(folder.iterdir()))
     except OSError:
         return 0
-
-
-def waits_ns(pids: Sequence[int]) -> dict[int, int]:
-    """The time that each process, with its children, has been runnable without a CPU so far."""
-    return {pid: sum(QueueMeter([pid]).read_ns().values()) for pid in pids}
 
 
 class Look(NamedTuple):
