@@ -9,6 +9,7 @@ import pytest
 
 from cachemark.analysis import number_format
 from cachemark.analysis.statistics import Interval
+from cachemark.analysis.statistics.decision import Answer
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Sample
 from cachemark.report import conclusions
@@ -250,6 +251,28 @@ def test_each_panel_has_its_fastest_on_top_and_ratios(made: Report) -> None:
     together = json.dumps(summary_picture(made, "An answer."))
     shares = [share_text(row) for group in groups for row in group.rows if row.summary.total]
     assert all(json.dumps(share) in together for share in shares)
+
+
+@pytest.mark.parametrize(
+    ("answer", "low", "high", "marked"),
+    [
+        ("worse", 0.77, 1.07, True),
+        ("worse", 0.87, 0.95, False),
+        ("open", 0.87, 1.0, True),
+        ("open", 0.87, 0.99, False),
+        ("equal", 0.87, 0.99, True),
+    ],
+)
+def test_a_share_whose_interval_contains_1_is_marked(
+    made: Report, answer: Answer, low: float, high: float, marked: bool
+) -> None:
+    row = next(row for group in made.groups for row in group.rows if row.comparison)
+    assert row.comparison is not None
+    compared = msgspec.structs.replace(
+        row.comparison, answer=answer, ratio=Interval(value=0.91, low=low, high=high)
+    )
+    text = share_text(msgspec.structs.replace(row, comparison=compared, fastest=False))
+    assert text.endswith(" ~") is marked
 
 
 @pytest.mark.parametrize("aspect", [16 / 6, 4.0])

@@ -185,10 +185,13 @@ def share_text(row: ClientRow) -> str:
 
 
 def _shows_none(of: Comparison) -> bool:
-    """Whether a comparison shows no difference: its interval has 1 in it, or it is equal."""
-    if of.answer != "open" or of.ratio is None or of.ratio.low is None or of.ratio.high is None:
+    """Whether a comparison shows no difference: its interval has 1 in it, or it is equal.
+
+    The interval holds for all pairs together, so it may have 1 in it though the pair's test answers.
+    """
+    if of.ratio is None or of.ratio.low is None or of.ratio.high is None:
         return of.answer in ("open", "equal")
-    return of.ratio.low <= 1 <= of.ratio.high
+    return of.answer == "equal" or of.ratio.low <= 1 <= of.ratio.high
 
 
 def _percentiles(kind: KindSummary) -> list[str]:
