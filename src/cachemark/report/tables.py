@@ -187,7 +187,7 @@ def share_text(row: ClientRow) -> str:
 def _shows_none(of: Comparison) -> bool:
     """Whether a comparison shows no difference: its interval has 1 in it, or it is equal.
 
-    The interval holds for all pairs together, so it may have 1 in it though the pair's test answers.
+    The interval holds for all pairs together: it may have 1 in it though the pair is answered.
     """
     if of.ratio is None or of.ratio.low is None or of.ratio.high is None:
         return of.answer in ("open", "equal")

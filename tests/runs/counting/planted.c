@@ -1,5 +1,5 @@
 // Changes of libmemcached, one of them at a time: the environment variable
-// PLANTED names it. The linker takes these calls instead of those of the C
+// PLANTED names it. The linker takes these calls before the functions of the C
 // library.
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde::Serialize;
-
 use cachemark_command::cpus::{parse, usable};
 use cachemark_command::process::fail;
 use cachemark_command::process::{StopSignals, print_json_line};
+use serde::Serialize;
+
 use spinners::{end, spinners};
 
 #[derive(clap::Args)]

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use cachemark_command::process::print_text;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 use crate::options::presets;
-use cachemark_command::process::print_text;
 
 #[derive(Args)]
 pub struct Arguments {

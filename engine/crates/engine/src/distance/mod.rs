@@ -9,12 +9,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use cachemark_command::process::{StopSignals, fail, print_error, print_json_line};
+use cachemark_command::units;
 use cachemark_fault_proxy::distance::{Distance, HeldSummary, SharedAccount};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
-
-use cachemark_command::process::{StopSignals, fail, print_error, print_json_line};
-use cachemark_command::units;
 
 const SHORTEST: Duration = Duration::from_micros(1);
 const LONGEST: Duration = Duration::from_secs(10);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cachemark_command::units;
 use cachemark_tape::{Schedule, Workload};
 use clap::Parser;
 
@@ -12,7 +13,6 @@ use crate::options::connection_options::ConnectionArguments;
 use crate::options::extent::check_extent;
 use crate::options::tape_length::begins_cold;
 use crate::options::workload::WorkloadArguments;
-use cachemark_command::units;
 
 const WARMUP: Duration = Duration::from_secs(1);
 const DURATION: Duration = Duration::from_secs(10);

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cachemark_load::{Failure, KindMetrics, Metrics};
-
 use cachemark_command::units;
+use cachemark_load::{Failure, KindMetrics, Metrics};
 
 const WRONG_VALUES: &str = "; an earlier run with other sizes may have stored the same keys: empty the server first \
      (flush_all), or use other keys with --key-pattern";

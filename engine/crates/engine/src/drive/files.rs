@@ -6,10 +6,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use cachemark_command::whole_file::{self, write_error};
 use cachemark_load::{Interval, Metrics, encode_histogram};
 use hdrhistogram::Histogram;
-
-use cachemark_command::whole_file::{self, write_error};
 
 /// Steps for each halving of the distance to 100 %, as in HdrHistogram's own output.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;

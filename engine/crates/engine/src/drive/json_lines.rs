@@ -1,10 +1,10 @@
 //! The lines of `--json-lines`: the settings, every second, and the results.
 
+use cachemark_command::process::print_compact_json;
 use serde::Serialize;
 
 use crate::drive::second::Second;
 use crate::worker::messages::Done;
-use cachemark_command::process::print_compact_json;
 
 /// How a window was played.
 #[derive(Clone, Copy, Serialize)]

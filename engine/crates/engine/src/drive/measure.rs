@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cachemark_command::process::{print_json_document, print_text};
 use cachemark_load::{RunControl, RunResult};
 use cachemark_tape::Tape;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use crate::drive::play::{connected, play, prefill, tape, warm_up};
 use crate::drive::table;
 use crate::drive::totals::attempts;
 use crate::worker::messages::{Done, Phase};
-use cachemark_command::process::{print_json_document, print_text};
 
 #[derive(Serialize)]
 struct Document<'a> {

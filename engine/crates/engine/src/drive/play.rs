@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use cachemark_command::cpus;
 use cachemark_load::{
     Client, ClientOptions, ConnectionOptions, PhaseLimits, PrepareError, Refill, RunControl,
     RunResult,
@@ -17,7 +18,6 @@ use crate::drive::live::{Lines, Live};
 use crate::drive::totals::attempts;
 use crate::drive::{errors, live};
 use crate::options::{connection_options, tape_file};
-use cachemark_command::cpus;
 
 /// A tape of them has 256 MiB, and takes a second or two to make.
 const MOST_OPS: u64 = 16_000_000;

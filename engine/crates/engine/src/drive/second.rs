@@ -1,10 +1,10 @@
 //! One second of a phase, as a line for people and as JSON.
 
+use cachemark_command::times::time;
 use cachemark_load::{Interval, percentile_ns};
 use serde::Serialize;
 
 use crate::drive::totals::{hits, responses};
-use cachemark_command::times::time;
 
 /// One second of a phase.
 #[derive(Serialize)]

@@ -2,13 +2,13 @@
 
 use std::iter;
 
+use cachemark_command::times::time;
 use cachemark_load::{KindMetrics, RunResult, percentile_ns};
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::drive::errors::by_kind;
 use crate::drive::json_lines::Settings;
 use crate::drive::totals::{attempts, found, succeeded};
-use cachemark_command::times::time;
 
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 

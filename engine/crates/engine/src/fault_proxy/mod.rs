@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
+use cachemark_command::process::{fail, print_json_line, print_text, stop_flag};
+use cachemark_command::units;
 use cachemark_fault_proxy::{
     CommandSender, FaultProxy, FaultProxySettings, KINDS, Kind, Parameter, ParameterType,
     parse_command,
 };
 use serde::Serialize;
-
-use cachemark_command::process::{fail, print_json_line, print_text, stop_flag};
-use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -6,9 +6,9 @@ mod table;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use cachemark_command::process::{fail, print_compact_json, print_text};
 use cachemark_fidelity::{CASES, Case, Check};
 
-use cachemark_command::process::{fail, print_compact_json, print_text};
 use document::document;
 
 /// Examples:

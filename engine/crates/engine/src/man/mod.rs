@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
-use clap::{Args, Command};
-
 use cachemark_command::process::fail;
+use clap::{Args, Command};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -9,11 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cachemark_command::process::print_error;
+use cachemark_command::whole_file;
 use cachemark_storage::Store;
 
 use crate::memcached::configuration::Configuration;
-use cachemark_command::process::print_error;
-use cachemark_command::whole_file;
 
 const TITLE: &str = "items of a cachemark server";
 

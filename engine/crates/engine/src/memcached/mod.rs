@@ -20,8 +20,9 @@ mod text;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::memcached::configuration::Ending;
 use cachemark_command::process::{print_error, print_text};
+
+use crate::memcached::configuration::Ending;
 
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cachemark_command::process::{StopSignals, print_error};
 use cachemark_server::{
     Accounts, IoMode, Protocol, Settings, Shutdown, State, Tls, TlsSettings, start,
 };
@@ -13,7 +14,6 @@ use signal_hook::consts::SIGUSR1;
 use crate::memcached::configuration::{Configuration, Ending, FAILURE, SYSTEM, failed};
 use crate::memcached::{endpoints, memory_file, port_file, system};
 use crate::serve::embedded::{VERSION, read_accounts, reread_accounts, return_large_blocks};
-use cachemark_command::process::{StopSignals, print_error};
 
 /// Serve until a signal to stop.
 pub fn serve(configuration: &Configuration) -> Result<(), Ending> {

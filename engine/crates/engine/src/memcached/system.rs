@@ -3,12 +3,12 @@
 use std::ffi::CString;
 use std::io;
 
+use cachemark_command::process::print_error;
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, getuid, setrlimit};
 
 use crate::memcached::configuration::{
     Configuration, Ending, FAILURE, NO_USER, SYSTEM, USAGE, failed,
 };
-use cachemark_command::process::print_error;
 
 /// Prepare the process. No other thread runs yet.
 pub fn prepare(configuration: &Configuration) -> Result<(), Ending> {

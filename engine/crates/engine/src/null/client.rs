@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use cachemark_command::process::{fail, print_compact_json};
+use cachemark_command::units;
 use cachemark_load::Address;
 use cachemark_null::{FloorResult, RequestPlan, play};
 use serde::Serialize;
 
 use crate::options::tape_file;
 use crate::options::workload::WorkloadArguments;
-use cachemark_command::process::{fail, print_compact_json};
-use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use cachemark_command::process::{fail, print_json_line, stop_flag};
+use cachemark_command::units;
 use cachemark_load::Address;
 use cachemark_null::{RequestCounting, Responder};
 use cachemark_tape::Tape;
 use serde::Serialize;
 
 use crate::options::tape_file;
-use cachemark_command::process::{fail, print_json_line, stop_flag};
-use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use cachemark_command::units;
 use cachemark_tape::{
     IntegerDistribution, KeyDistribution, MixEntry, SequenceStep, Think, WorkloadError, parse_mix,
     parse_sequence, seconds,
@@ -12,7 +13,6 @@ use cachemark_trace::{Columns, Format, Gets};
 use clap::ValueEnum;
 
 use crate::options::schedule_name::ScheduleName;
-use cachemark_command::units;
 
 #[derive(Clone, Debug)]
 pub(super) struct Mix(pub(super) Vec<MixEntry>);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use cachemark_command::process::print_error;
 use cachemark_tape::{
     Arrivals, IntegerDistribution, KeyShape, Order, ReplaySchedule, Schedule, Think, Workload,
     WorkloadError, generate,
@@ -13,7 +14,6 @@ use crate::options::presets;
 use crate::options::schedule_name::ScheduleName;
 use crate::options::tape_length::chosen_ops;
 use crate::options::workload::{Mix, OrderName, Sequence, WorkloadArguments};
-use cachemark_command::process::print_error;
 
 /// The share of a trace's operations that may be left out, unless an option sets it.
 const MOST_LEFT_OUT: f64 = 0.01;

@@ -1,9 +1,8 @@
 //! The line that `serve` prints once the server listens.
 
+use cachemark_command::process::print_json_line;
 use cachemark_server::Settings;
 use serde::Serialize;
-
-use cachemark_command::process::print_json_line;
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "listening")]

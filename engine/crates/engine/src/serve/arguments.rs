@@ -4,12 +4,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::thread;
 
+use cachemark_command::process::print_error;
+use cachemark_command::units;
 use cachemark_server::{Endpoint, IoMode, Settings};
 use cachemark_storage::LIMIT_BYTES_MIN;
 use clap::ValueEnum;
-
-use cachemark_command::process::print_error;
-use cachemark_command::units;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Io {

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cachemark_command::process::{StopSignals, print_error};
+use cachemark_command::whole_file::{self, write_error};
 use cachemark_server::{
     Accounts, ConnectionTraffic, IoMode, State, Tls, TlsSettings, TrafficLog, start,
 };
@@ -11,8 +13,6 @@ use cachemark_storage::Store;
 
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
-use cachemark_command::process::{StopSignals, print_error};
-use cachemark_command::whole_file::{self, write_error};
 
 /// The answer to `version`. It begins with the version of memcached whose behaviour the server follows,
 /// because clients check that number.

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use cachemark_command::process::stop_flag;
+use cachemark_command::whole_file;
 use cachemark_scripted::{Script, ScriptedServer, ScriptedServerSettings};
 
 use crate::serve::announcement::announce;
 use crate::serve::arguments::Arguments;
-use cachemark_command::process::stop_flag;
-use cachemark_command::whole_file;
 
 /// The answer to `version`. libmemcached refuses a version that begins with 0 or has letters.
 const VERSION: &str = "1.6.99";

@@ -4,12 +4,11 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind};
 use std::process::ExitCode;
 
+use cachemark_command::process::{end_listing, fail, print_compact_json, print_error, print_text};
+use cachemark_command::units;
 use cachemark_store::{NamedStore, Owner, Settings, free_bytes, now_s, write_items};
 use clap::Subcommand;
 use serde::Serialize;
-
-use cachemark_command::process::{end_listing, fail, print_compact_json, print_error, print_text};
-use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -6,12 +6,12 @@ mod write;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use cachemark_command::process::{fail, print_compact_json, print_text};
 use clap::Subcommand;
 use serde::Serialize;
 
 use crate::options::presets::{self, Preset};
 use crate::options::workload_settings::{self, Settings};
-use cachemark_command::process::{fail, print_compact_json, print_text};
 
 #[derive(clap::Args)]
 pub struct Arguments {

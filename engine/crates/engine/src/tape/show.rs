@@ -3,10 +3,9 @@
 use std::io::{self, BufWriter, Write, stdout};
 use std::path::PathBuf;
 
-use cachemark_tape::Tape;
-
 use cachemark_command::foreign_text::clean;
 use cachemark_command::process::end_listing;
+use cachemark_tape::Tape;
 
 #[derive(clap::Args)]
 pub struct Arguments {

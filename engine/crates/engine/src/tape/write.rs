@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
+use cachemark_command::whole_file;
 use cachemark_tape::Tape;
 use cachemark_trace::ImportedTrace;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::options::workload::WorkloadArguments;
-use cachemark_command::process::print_compact_json;
-use cachemark_command::units;
-use cachemark_command::whole_file;
 
 /// A client in an interpreter reads this number of operations in some ten seconds.
 const MOST_OPS: u64 = 1_000_000;

@@ -9,6 +9,7 @@ use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cachemark_command::units;
 use cachemark_load::{InProcess, PrepareError};
 use cachemark_storage::Store;
 use cachemark_tape::{Tape, Verb};
@@ -16,7 +17,6 @@ use clap::ValueEnum;
 
 use crate::options::connection_options::OptionError;
 use crate::worker::messages::{Prepare, Ready};
-use cachemark_command::units;
 
 const FOLDER: &str = "/dev/shm";
 const PREFIX: &str = "cachemark-";

@@ -11,10 +11,9 @@ mod speed;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comfy_table::Table;
-
 use cachemark_command::process::{fail, print_text};
 use cachemark_command::units;
+use comfy_table::Table;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -8,6 +8,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
+use cachemark_command::cpus::usable;
+use cachemark_command::process::print_text;
 use cachemark_load::pin_to_cpu;
 use cachemark_storage::{Item, Mode, Store};
 use comfy_table::Table;
@@ -15,8 +17,6 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::peer::Peer;
-use cachemark_command::cpus::usable;
-use cachemark_command::process::print_text;
 
 const NOW_S: u32 = 1;
 const KEYS: u64 = 10_000;

@@ -11,11 +11,11 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cachemark_command::process::{fail, print_error, print_json_document, print_text};
+use cachemark_command::units;
 use cachemark_load::Address;
 use serde::Serialize;
 
-use cachemark_command::process::{fail, print_error, print_json_document, print_text};
-use cachemark_command::units;
 use caller::{Caller, Plan};
 use episodes::Episodes;
 use played::{Approach, Played};

@@ -1,10 +1,10 @@
 //! The table that `stampede` prints.
 
+use cachemark_command::times::time;
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::stampede::episodes::Times;
 use crate::stampede::played::{Approach, Played};
-use cachemark_command::times::time;
 
 const HEADER: [&str; 11] = [
     "approach",

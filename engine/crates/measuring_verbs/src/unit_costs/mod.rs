@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::io::Error;
 use std::process::ExitCode;
 
+use cachemark_command::process::{fail, print_compact_json};
 use cachemark_load::pin_to_cpu;
 use serde::Serialize;
 
-use cachemark_command::process::{fail, print_compact_json};
 use calls::own_calls;
 use echoes::{ByteEcho, EventEcho};
 use kind::Kind;

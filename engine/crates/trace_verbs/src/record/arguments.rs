@@ -4,11 +4,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cachemark_packets::Ports;
-use cachemark_trace::{Conversion, Converted, Output};
-
 use cachemark_command::units;
 use cachemark_command::whole_file;
+use cachemark_packets::Ports;
+use cachemark_trace::{Conversion, Converted, Output};
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cachemark_command::process::print_error;
+use cachemark_command::whole_file;
 use cachemark_packets::{Capture, Limits};
 use cachemark_trace::{Conversion, Converted, convert_requests, unpacked};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::arguments::{Arguments, written};
-use cachemark_command::process::print_error;
-use cachemark_command::whole_file;
 
 const BUFFER_BYTES: usize = 1 << 20;
 const STDIN: &str = "-";

@@ -12,11 +12,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use cachemark_command::process::{fail, print_compact_json};
 use cachemark_trace::Converted;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 pub use self::arguments::Arguments;
-use cachemark_command::process::{fail, print_compact_json};
 
 /// Run the verb and return the exit code.
 pub fn run(arguments: Arguments) -> ExitCode {

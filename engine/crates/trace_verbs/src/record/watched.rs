@@ -4,13 +4,13 @@ use std::io::BufReader;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use cachemark_command::process::print_error;
 use cachemark_trace::file::Summary;
 use cachemark_trace::{Conversion, Converted, Format, ImportOptions, convert};
 
 use super::arguments::{Arguments, written};
 use super::control::Control;
 use super::watcher::{Limits, Watcher};
-use cachemark_command::process::print_error;
 
 const BUFFER_BYTES: usize = 1 << 18;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use cachemark_trace::{Conversion, Output, convert_file};
-
-use super::reading::Reading;
 use cachemark_command::process::print_compact_json;
 use cachemark_command::units;
 use cachemark_command::whole_file;
+use cachemark_trace::{Conversion, Output, convert_file};
+
+use super::reading::Reading;
 
 #[derive(clap::Args)]
 pub struct Arguments {

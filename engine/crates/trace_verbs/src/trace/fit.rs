@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use cachemark_command::process::print_compact_json;
+use cachemark_command::whole_file;
 use cachemark_trace::each_record;
 use cachemark_trace::file::Origin;
 use cachemark_trace_fit::{Beside, Collected, Distance, Fit, fit};
@@ -9,8 +11,6 @@ use serde::Serialize;
 
 use super::reading::Reading;
 use super::told::{Section, Told, unread};
-use cachemark_command::process::print_compact_json;
-use cachemark_command::whole_file;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cachemark_command::process::print_compact_json;
 use cachemark_fleet::{
     Count, Demand, FleetPlay, KeyTraffic, MissCurve, Played, ServerKind, Setting, Traffic,
     count_servers,
@@ -16,7 +17,6 @@ use super::measured::MeasuredRates;
 use super::planned_fleet::{Curve, PlannedFleet, ToldDemand};
 use super::reading::Reading;
 use super::tape_requests;
-use cachemark_command::process::print_compact_json;
 
 /// Rates are counted in windows of this number of seconds.
 const WINDOW_S: u32 = 10;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use cachemark_command::units;
 use cachemark_fleet::{MOST_SERVERS, Placement, ServerKind};
 use serde::Deserialize;
-
-use cachemark_command::units;
 
 /// The file's settings, in plain units.
 pub(super) struct FleetFile {

@@ -19,9 +19,8 @@ mod told;
 
 use std::process::ExitCode;
 
-use clap::Subcommand;
-
 use cachemark_command::process::fail;
+use clap::Subcommand;
 
 #[derive(clap::Args)]
 pub struct Arguments {

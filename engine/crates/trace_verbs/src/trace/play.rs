@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
 use cachemark_miss_ratio::{Fill, Fills, Operation, Request, Step, Task};
 use cachemark_trace::each_record;
 use cachemark_trace::file::Record;
 use serde::Serialize;
 
 use super::reading::Reading;
-use cachemark_command::process::print_compact_json;
-use cachemark_command::units;
 
 const MOST_BATCHED: usize = 32;
 /// memcached takes longer ones for a date.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
 use cachemark_miss_ratio::{
     HeldItems, Hottest, Plan, Policy, Population, Prediction, Predictor, Request,
 };
@@ -13,8 +15,6 @@ use super::predict_told::{self, About};
 use super::reading::Reading;
 use super::snapshot;
 use super::told::Told;
-use cachemark_command::process::print_compact_json;
-use cachemark_command::units;
 
 /// As many keys are followed as a small memory can hold.
 const FOLLOWED_KEYS: f64 = 65_536.0;

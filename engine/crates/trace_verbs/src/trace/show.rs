@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
+use cachemark_command::process::print_compact_json;
+use cachemark_command::units;
 use cachemark_trace::each_record;
 use cachemark_trace::file::{Origin, Summary};
 use cachemark_trace_statistics::{Collector, TraceStatistics};
 use serde::Serialize;
 
 use super::reading::Reading;
-use cachemark_command::process::print_compact_json;
-use cachemark_command::units;
 
 #[derive(clap::Args)]
 pub struct Arguments {
