@@ -4,7 +4,7 @@ The lock files say which packages: cargo's, uv's, npm's, go.mod, the poms and th
 packages of the poms need themselves is read from the workers of Java that are built here. npm's
 lock file says the licences too. The others are read from what the package managers have installed
 on this machine. A package that is not there keeps the licence that THIRD-PARTY.csv has already.
-Packages of Debian, and packages that Ruby's gems need themselves, are not listed.
+Packages of Debian are not listed, nor what Ruby's gems need, unless a gemfile names it.
 """
 
 from __future__ import annotations
