@@ -1,3 +1,4 @@
+import java.io.File;
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
@@ -6,8 +7,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.security.ProtectionDomain;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -34,6 +33,7 @@ public final class Planted {
   private static final int SHORT_US = 50;
   // A JVM that compiles makes calls of its own.
   private static final int MANY = 10;
+  private static final File ROOT = new File("/");
   private static final ReentrantLock HELD = new ReentrantLock();
   private static ExecutorService thread;
   private static Selector selector;
@@ -107,7 +107,6 @@ public final class Planted {
       case "a pipe" -> signal();
       case "a large buffer" -> kept = new byte[LARGE];
       case "a file" -> lookOften();
-      case "other calls" -> yieldOften();
       default -> {}
     }
   }
@@ -135,11 +134,7 @@ public final class Planted {
   }
 
   private static void lookOften() {
-    for (int i = 0; i < MANY; i++) Files.exists(Path.of("/"));
-  }
-
-  private static void yieldOften() {
-    for (int i = 0; i < MANY; i++) Thread.yield();
+    for (int i = 0; i < MANY; i++) ROOT.exists();
   }
 
   private static final class Rewritten implements ClassFileTransformer {

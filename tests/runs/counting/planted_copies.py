@@ -60,11 +60,11 @@ CHANGES = {
     "a copy": Change("copies", "c go java"),
     "garbage": Change("garbage", "c go ruby"),
     "a large buffer": Change("large garbage", "c go java"),
-    "a collection": Change("collections", "node ruby"),
+    "a collection": Change("collections", "ruby"),
     "a file": Change("files", "c go java node perl python ruby"),
     "a page": Change("fresh memory", "c go python ruby"),
     "a fault": Change("page faults", "c go python ruby"),
-    "other calls": Change("other calls", "c go java node perl python ruby"),
+    "other calls": Change("other calls", "c go node perl python ruby"),
     "a longer request": Change("longer requests", "c go perl python"),
 }
 
