@@ -19,6 +19,7 @@ from cachemark.analysis.verdict.slice_bias import slice_bias_findings
 from cachemark.analysis.verdict.void_slices import judge_void
 from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.model.outcome import CommandCount, Finding, HostPart, Outcome
+from cachemark.model.protocol import Done
 from cachemark.model.server_stats import ServerStats
 from cachemark.model.tape_header import Schedule
 from cachemark.model.work_length import plays_to_an_end
@@ -50,7 +51,7 @@ def judged(
         server_commands=[each.commands for each in outcome.server_loads],
         merges=_merges(outcome, setting),
         raw_bytes=setting.generators is None and sends_as_on_tape(setting.client),
-        command_counts=[] if plays_to_an_end(setting.workload) else _with_due(ticks, setting),
+        command_counts=_with_due(ticks, setting, outcome.measure),
         generated=outcome.generated,
         generated_load=setting.cell_load,
         noise=outcome.noise,
@@ -86,10 +87,13 @@ def _merges(outcome: Outcome, setting: Setting) -> bool:
     return several or any(kind.startswith("mget") for kind in setting.workload.kinds)
 
 
-def _with_due(ticks: list[CommandCount], setting: Setting) -> list[CommandCount]:
-    """The readings, in an open loop with the operations that its tape had due by each."""
-    if setting.generators:
-        return []  # the server counts the operations of the load, too
+def _with_due(ticks: list[CommandCount], setting: Setting, measure: Done) -> list[CommandCount]:
+    """The readings, in an open loop with the operations that its tape had due by each.
+
+    None where a timeline is judged, or no steady state, or generators count at the server too.
+    """
+    if measure.timeline or setting.generators or plays_to_an_end(setting.workload):
+        return []
     if setting.load.schedule == "closed" or not ticks:
         return ticks
     schedule = Schedule(setting.tape.path)
