@@ -69,7 +69,8 @@ def sentences(
     if several:
         lines += _server_lines(_servers(answers))
     lines += gain_texts(answers.drifts)
-    lines += halves_texts(answers.halves)
+    may_sleep = any(not (of.awake or of.hosts) for of in outcomes)
+    lines += halves_texts(answers.halves, may_sleep=may_sleep)
     lines += bias_texts(outcomes)
     if any(arm.share > answers.rule.margin for arm in answers.steal):
         lines.append(f"{steal_text(answers.steal)} That is more than the margin.")

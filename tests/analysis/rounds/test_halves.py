@@ -11,7 +11,9 @@ from cachemark.analysis.rounds.texts import halves_texts
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.rounds import Slices
+from cachemark.report.rounds import run_answers, sentences
 from tests.builders import rounds as made
+from tests.builders.outcomes import experiment
 
 RATES = {"steady": 20_000.0, "slow to start": 20_000.0}
 
@@ -110,10 +112,19 @@ def test_many_clients_are_told_in_one_sentence() -> None:
         )
         for number, value in enumerate((0.94, 0.99, 0.91, 0.96))
     ]
-    (text,) = halves_texts(some)
+    (text,) = halves_texts(some, may_sleep=True)
     assert text.startswith("3 clients change speed within their slices")
     assert text.index("(c2 on s)") < text.index("(c3 on s)")
-    assert len(halves_texts(some[:2])) == 1
-    (text,) = halves_texts(some[:1])
+    assert len(halves_texts(some[:2], may_sleep=True)) == 1
+    (text,) = halves_texts(some[:1], may_sleep=False)
     assert text.startswith("A client changes speed within its slices: the second half has 0.940")
-    assert halves_texts(some[1:2]) == []
+    assert halves_texts(some[1:2], may_sleep=True) == []
+
+
+@pytest.mark.parametrize("awake", [False, True])
+def test_cpus_that_slept_are_the_first_remedy(awake: bool) -> None:
+    outcomes = [msgspec.structs.replace(of, awake=awake) for of in played(0.94)]
+    lines = sentences(run_answers(experiment(list(RATES)), outcomes), outcomes)
+    (text,) = [line for line in lines if "within its slices" in line]
+    assert ("Sleeping CPUs" in text) == ("--set awake=true" in text) == (not awake)
+    assert "rounds.slice_ms" in text

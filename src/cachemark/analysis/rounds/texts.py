@@ -27,10 +27,8 @@ _WHAT = {
 
 # An interval that is wider than this, in percent either way, says nothing.
 _SAYS_NOTHING = 100
-_LONGER_SLICES = (
-    "play longer slices (--set rounds.slice_ms=…) or a longer lead-in"
-    " (--set rounds.lead_in_percent=…)."
-)
+_LONGER = "play longer slices or lead-ins (--set rounds.slice_ms=…, rounds.lead_in_percent=…)."
+_AWAKE = "keep CPUs awake (--set awake=true), or "
 
 
 def best_words(figure: str) -> str:
@@ -312,8 +310,8 @@ def gain_texts(drifts: Sequence[ArmDrift]) -> list[str]:
     return [f"{text} beside the others. Play a longer warm-up (--set timing.warmup_ms=…)."]
 
 
-def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
-    """A sentence for clients whose slices have halves of different speed; at most one."""
+def halves_texts(halves: Sequence[SliceHalves], *, may_sleep: bool) -> list[str]:
+    """At most one sentence, for clients whose halves differ. `may_sleep`: CPUs were not awake."""
     of = sorted((one for one in halves if one.differ), key=lambda one: one.ratio.value)
     if not of:
         return []
@@ -322,10 +320,11 @@ def halves_texts(halves: Sequence[SliceHalves]) -> list[str]:
         f"{ratio_words(one.ratio)}{times} ({one.cell.client} on {one.cell.server})"
         for one, times in ((of[0], ""), (of[-1], " ×"))
     )
+    cause = "Sleeping CPUs, or turns," if may_sleep else "Turns, or the machine,"
     return [
         f"{who} speed within {'their' if of[1:] else 'its'} slices: the second half has"
         f" {f'{lowest} to ' if of[1:] else ''}{highest} the rate of the first."
-        f" Turns, or the machine, cause this: {_LONGER_SLICES}"
+        f" {cause} cause this: {may_sleep * _AWAKE}{_LONGER}"
     ]
 
 
