@@ -72,7 +72,7 @@ languages-and-test-rust: debian
 languages: setup
 	@$(RUN) cachemark setup --install
 
-# The eight processes of the tests begin with the same files at the same time: without bytecode each compiles all of
+# The ten processes of the tests begin with the same files at the same time: without bytecode each compiles all of
 # them, and the libraries too. What is wrong with a file, the tests themselves say.
 bytecode: setup
 	@$(RUN) pytest --collect-only -qq >/dev/null 2>&1 || true
@@ -80,9 +80,9 @@ bytecode: setup
 test-rust: ## The engine's tests
 	cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked
 
-# A client's tests mostly wait, for time-outs and schedules: four processes for each of two cores. Groups of tests
+# A client's tests mostly wait, for time-outs and schedules: five processes for each of two cores. Groups of tests
 # keep their order: tests/conftest.py puts those that take long first.
-PYTEST := rm -f .pytest_cache/second-tries; $(RUN) pytest -n 8 --dist loadgroup --no-loadscope-reorder
+PYTEST := rm -f .pytest_cache/second-tries; $(RUN) pytest -n 10 --dist loadgroup --no-loadscope-reorder
 # Some tests fail only because the others starve them. A real fault fails alone too, and both results are printed.
 # The failures are known by their groups: without `loadgroup` none would be found, and everything would run again.
 AGAIN := || { [ $$? = 1 ] && echo "The tests that failed, once more and alone:" && \
@@ -168,11 +168,11 @@ quick-lint: ## Formatters and linters that take seconds
 	@$(call have,cargo) cd engine && cargo fmt --check
 
 # Tests that compute and start no program. These files take long, need a browser or programs of others, or start some.
-QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,compare.py display.py history.py hit_ratio.py \
+QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,compare.py display.py history.py \
   out_files.py typed_work.py)
 NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py \
-  analysis/statistics/test_simulated_experiments.py report/test_html_browser.py report/test_readers.py \
-  report/test_cpu_dispatch.py report/test_hostile_text.py report/test_exports.py)
+  analysis/statistics/test_simulated_experiments.py $(patsubst %,report/test_%.py,html_browser readers cpu_dispatch \
+  hostile_text exports figures_again figures_of_blocks server_sections server_loads))
 PURE_CRATES := $(addprefix -p cachemark-,packets protocol storage tape trace)
 
 .PHONY: quick-python quick-rust

@@ -25,6 +25,11 @@ CLIENTS = ROOT / "tests" / "workers"
 settings.register_profile("cachemark", deadline=None)
 settings.load_profile("cachemark")
 _LONGEST_ID = 100
+# Long groups that would otherwise begin late and end alone. The clients' groups begin early.
+BEGINS_FIRST = (
+    "agents", "test_lying_workers.py", "test_planted_languages.py", "test_surroundings.py",
+    "test_planted.py", "test_probe.py",
+)  # fmt: skip
 _ENDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -63,12 +68,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """`make test` lets the JVMs compile quickly instead of well; `make test-all` does not."""
     if config.option.markexpr == "not slow":
         os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+    # A worker that hangs can be asked where: worker_driver.stacks does.
+    os.environ.setdefault("PYTHONFAULTHANDLER", "1")
     if not config.getoption("numprocesses", None):  # a process that plays tests
         _give_children_signals()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """A short name for a long parameter: all eight processes tell each other the names."""
+    """A short name for a long parameter: all processes tell each other the names."""
     if isinstance(val, str | bytes) and len(val) > _LONGEST_ID:
         return f"{val[:_LONGEST_ID]!r} and so on, {len(val)} long"
     return None
@@ -117,7 +124,7 @@ def _keep_skips(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection() -> Generator[None, object, object]:
     """Collect all tests without looking for garbage among them; later, look only among new values.
 
-    Each of the eight processes keeps all modules and tests until it ends.
+    Each of the ten processes keeps all modules and tests until it ends.
     """
     gc.disable()
     try:
@@ -144,6 +151,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         waits.setdefault(_group(item), item.path.parent == CLIENTS)
     begins = {**_positions(waits, True), **_positions(waits, False)}
+    begins |= dict.fromkeys(BEGINS_FIRST, -1.0)
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, begins[_group(item)]))
 
 

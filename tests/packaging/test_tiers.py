@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import BEGINS_FIRST, ROOT
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("make") is None, reason="apt-get install make"),
-    pytest.mark.slow("plays suites of tests, in eight processes each"),
+    pytest.mark.slow("plays suites of tests, in ten processes each"),
 ]
-EVERYTHING = "pytest -n 8 --dist loadgroup --no-loadscope-reorder"
+EVERYTHING = "pytest -n 10 --dist loadgroup --no-loadscope-reorder"
 ALONE = "pytest -n 1 --dist loadgroup --maxfail 50 --last-failed --last-failed-no-failures none"
 COLLECT = "pytest --collect-only -qq"
 FAILS_ONCE = 'mark = Path("ran"); ran = mark.exists(); mark.touch(); assert ran'
@@ -84,7 +84,7 @@ def test_what_failed_is_run_once_more_and_both_are_told(
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (again,) = re.findall(r"^AGAIN := .*\\\n.*\n", makefile, re.M)
     (first,) = re.findall(r"^PYTEST := .*\n", makefile, re.M)
-    runs = f"RUN := {sys.executable} -m\n{first.replace('-n 8', '-n 2')}{again}"
+    runs = f"RUN := {sys.executable} -m\n{first.replace('-n 10', '-n 2')}{again}"
     (tmp_path / "Makefile").write_text(f"{runs}\nall:\n\t@$(PYTEST) $(AGAIN)\n")
     ended = subprocess.run(
         ["make"],
@@ -114,6 +114,11 @@ def test_what_must_pass_is_what_readers_are_told_to_run() -> None:
         "make check",
         'make "${1:-test}"',
     ]
+
+
+@pytest.mark.parametrize("group", BEGINS_FIRST)
+def test_what_begins_first_is_a_file_or_room(group: str) -> None:
+    assert list((ROOT / "tests").rglob(group))
 
 
 def test_the_slow_tests_run_each_night() -> None:
@@ -163,7 +168,7 @@ def test_it(number):
 def test_tests_of_a_file_or_a_group_share_a_process(mark: str, tmp_path: Path) -> None:
     """Otherwise each process starts workers, servers and a browser of its own for them."""
     body = RECORDS_ITS_PROCESS.format(mark=mark)
-    options = EVERYTHING.replace("-n 8", "-n 2").split()[1:]
+    options = EVERYTHING.replace("-n 10", "-n 2").split()[1:]
     ended = run_suite(tmp_path, {"test_one.py": body, "test_other.py": body}, *options)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     processes = [path.read_text().split() for path in sorted(tmp_path.glob("*.processes"))]

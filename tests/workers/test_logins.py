@@ -41,7 +41,7 @@ pytestmark = [
 
 @contextmanager
 def told(
-    name: str, wire: str, server: str, password: str, folder: Path
+    name: str, wire: str, server: str, password: str, folder: Path, **fields: int
 ) -> Generator[tuple[Worker, WorkerAnswer]]:
     """A worker that was given a password for a server that knows another or the same one."""
     ready = worker_driver.claims(name)
@@ -55,7 +55,7 @@ def told(
     with running(spec) as target, worker_driver.started(worker_driver.known()[name]) as (worker, _):
         options = target.worker_options(wire) | {"auth": f"ann:{given}"}
         setup = worker_driver.patient(
-            servers=target.addresses, tape=str(tape), options=options, wire=wire
+            servers=target.addresses, tape=str(tape), options=options, wire=wire, **fields
         )
         yield worker, worker_driver.ask(worker, setup)
 
@@ -73,7 +73,8 @@ def test_a_client_that_logs_in_plays(name: str, login: str, wire: str, tmp_path:
 def test_a_wrong_password_is_refused_and_never_told(
     name: str, login: str, wire: str, tmp_path: Path
 ) -> None:
-    with told(name, wire, SERVERS[login], GUESS, tmp_path) as (worker, answer):
+    patience = {"timeout_ms": worker_driver.REFUSED_MS}
+    with told(name, wire, SERVERS[login], GUESS, tmp_path, **patience) as (worker, answer):
         assert isinstance(answer, Unsupported | Failure), answer
         assert "auth=" not in str(answer)
         said = answer.reason if isinstance(answer, Unsupported) else answer.text

@@ -70,7 +70,11 @@ def player(request: pytest.FixtureRequest) -> Generator[tuple[Worker, Ready]]:
 
 @contextmanager
 def prepared(
-    player: tuple[Worker, Ready], options: dict[str, str], trusted: Path, folder: Path
+    player: tuple[Worker, Ready],
+    options: dict[str, str],
+    trusted: Path,
+    folder: Path,
+    **fields: Any,
 ) -> Generator[tuple[Worker, WorkerAnswer]]:
     """The worker, told to connect to a server with these options, and what it said."""
     worker, ready = player
@@ -83,6 +87,7 @@ def prepared(
             tape=str(tape),
             options={"tls": str(trusted)},
             wire=supported_wires(ready)[0],
+            **fields,
         )
         yield worker, worker_driver.ask(worker, setup)
 
@@ -129,6 +134,7 @@ def test_a_client_shows_its_certificate_and_expects_a_name(
                 tape=str(tape),
                 options=given,
                 wire=supported_wires(ready)[0],
+                **({} if connects else {"timeout_ms": worker_driver.REFUSED_MS}),
             )
             assert _plays(worker, setup) is connects, given
 
@@ -136,7 +142,8 @@ def test_a_client_shows_its_certificate_and_expects_a_name(
 def test_a_certificate_of_an_unknown_authority_is_refused(
     player: tuple[Worker, Ready], files: TlsFiles, tmp_path: Path
 ) -> None:
-    with prepared(player, files.bad, files.trusted, tmp_path) as (_, answer):
+    patience = {"timeout_ms": worker_driver.REFUSED_MS}
+    with prepared(player, files.bad, files.trusted, tmp_path, **patience) as (_, answer):
         assert isinstance(answer, Failure)
 
 

@@ -3,11 +3,12 @@
 import fcntl
 import json
 import os
+import signal
 import struct
 import subprocess
 import time
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ from cachemark.endpoints.client_readiness import Readiness, query_workers, recor
 from cachemark.endpoints.clients import Client, registry, workers_folder
 from cachemark.endpoints.worker import Worker
 from cachemark.host import process
+from cachemark.model.errors import TrialError
 from cachemark.model.protocol import (
     Done,
     Message,
@@ -33,6 +35,9 @@ from cachemark.model.protocol import (
 # Nothing here is timed, and a busy machine may stand still for seconds.
 ANSWER_S = 120.0
 _TIMEOUT_MS = 10_000
+_STACKS_S = 10.0
+# A refusal takes milliseconds. Some libraries take none for an answer, and wait.
+REFUSED_MS = 2_000
 
 
 @cache
@@ -151,8 +156,24 @@ def ask(worker: Worker, request: Message) -> WorkerAnswer:
     """The answer to a request other than a run's."""
     worker.send(request)
     answer = worker.receive(ANSWER_S)
-    assert answer is not None, f"{worker.name} said nothing"
+    assert answer is not None, f"{worker.name} said nothing\n{stacks(worker)}"
     return answer
+
+
+def stacks(worker: Worker) -> str:
+    """End a worker that hangs. Where its threads wait in the kernel, and what its runtime tells.
+
+    Python (with PYTHONFAULTHANDLER) and Go tell it at SIGABRT, Java at SIGQUIT.
+    """
+    waits = [
+        " ".join((task / name).read_text().strip() for name in ("comm", "wchan", "syscall"))
+        for task in sorted(Path(f"/proc/{worker.pid}/task").iterdir())
+    ]
+    is_java = Path(worker.command[0]).name == "java"
+    os.killpg(worker.pid, signal.SIGQUIT if is_java else signal.SIGABRT)
+    with suppress(TrialError):
+        worker.receive(_STACKS_S)
+    return "\n".join([*waits, worker.log_tail()])
 
 
 def finish(worker: Worker, timeout_s: float = ANSWER_S) -> WorkerAnswer:
@@ -162,7 +183,9 @@ def finish(worker: Worker, timeout_s: float = ANSWER_S) -> WorkerAnswer:
         answer = worker.receive(left)
         if answer is not None and not isinstance(answer, Progress):
             return answer
-    raise AssertionError(f"{worker.name}: the run did not end within {timeout_s:g} s")
+    raise AssertionError(
+        f"{worker.name}: the run did not end within {timeout_s:g} s\n{stacks(worker)}"
+    )
 
 
 def play(worker: Worker, request: RunRequest, timeout_s: float = ANSWER_S) -> Done:

@@ -113,14 +113,11 @@ def _rules_of_cpu(
 def test_a_lie_that_only_the_server_counters_show_is_found(
     inside: Inside, shared_agents: SharedAgents, tmp_path: Path, lie: str, rule: str
 ) -> None:
+    """What a busy machine shows of a short window is too little: it becomes longer."""
     text = TRIALS.replace(*PATIENT)
     for ops in ("4000", "40000", "400000"):
         outcome, found = _rules(inside, shared_agents, tmp_path, text, lie, "--ops", ops, hosts=ONE)
-        assert outcome.measure
-        true_ns = {
-            "cpu": 10 * outcome.measure.cpu_user_ns, "scaled": 3 * outcome.measure.elapsed_ns,
-        }  # fmt: skip
-        if true_ns.get(lie, ENOUGH_CPU_NS) >= ENOUGH_CPU_NS:
+        if rule in found:
             break
         shutil.rmtree(tmp_path / "results")
     assert rule in found, outcome.findings
