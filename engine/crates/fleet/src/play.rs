@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use cachemark_miss_ratio::{
     Choice, Fill, Fills, Followed, LruCurve, Memcached, Operation, Population, Ratio, Request,
-    Step, Tally, Task,
+    Stand, Step, Tally, Task,
 };
 use foldhash::fast::FixedState;
 use serde::Serialize;
@@ -102,19 +102,18 @@ impl Server {
         if part >= 1.0 && setting.sampled == 1 {
             Server::Memcached(Box::new(Memcached::new(setting.memory_bytes, 1.0)))
         } else {
-            let curve = LruCurve::new(&[of_trace], 1.0 / part);
-            Server::Lru(Box::new(curve), HashMap::default())
+            Server::Lru(Box::new(LruCurve::new(&[of_trace])), HashMap::default())
         }
     }
 
     /// `Some(hit)` for a get.
-    fn play(&mut self, step: &Step, is_hot: bool) -> Option<bool> {
+    fn play(&mut self, step: &Step, stand: Stand) -> Option<bool> {
         match self {
             Server::Memcached(server) => server.play(step),
             Server::Lru(server, numbers) => {
                 let next = numbers.len() as u32;
                 let number = *numbers.entry(step.hash).or_insert(next);
-                server.play(number, step, is_hot, false)
+                server.play(number, step, stand, false)
             }
         }
     }
@@ -128,21 +127,15 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(
-        &mut self,
-        step: &Step,
-        is_hot: bool,
-        (server, weight): (Option<usize>, f64),
-        hit: Option<bool>,
-    ) {
+    fn add(&mut self, step: &Step, stand: Stand, server: Option<usize>, hit: Option<bool>) {
         if let Some(hit) = hit {
-            self.tally.count(step.hash, is_hot, !hit, None);
+            self.tally.count(step.hash, stand, !hit, None);
         }
         if let Some(server) = server {
             if self.requests.len() <= server {
                 self.requests.resize(server + 1, 0.0);
             }
-            self.requests[server] += weight;
+            self.requests[server] += stand.keys();
         }
     }
 
@@ -199,7 +192,7 @@ impl FleetPlay {
     /// A play of a trace with this population.
     pub fn new(setting: Setting, population: &Population) -> FleetPlay {
         let names = names(&setting.addresses, setting.servers);
-        let choice = Choice::new(setting.part, &population.hot);
+        let choice = Choice::new(setting.part, &population.hot, &population.requests_at);
         let first_counted = population.requests as f64 * setting.warm_up;
         FleetPlay {
             ring: Ring::new(setting.placement, &names),
@@ -233,16 +226,15 @@ impl FleetPlay {
         } else {
             self.reads += u64::from(is_read && is_counted);
         }
-        let Some(is_hot) = self.choice.follows(request.hash) else { return };
+        let Some(stand) = self.choice.follows(request.hash) else { return };
         let Some(step) = self.fills.step(request) else { return };
         let point = self.setting.placement.point(key, draw);
         let server = self.ring.server_of(point);
         self.keys[server].insert(request.hash);
-        let hit = self.servers[server].play(&step, is_hot);
-        let weight = if is_hot { 1.0 } else { 1.0 / self.choice.part() };
+        let hit = self.servers[server].play(&step, stand);
         match &mut self.lost {
-            Some(lost) => lost.play((&step, is_hot, weight), (point, server), hit, &self.setting),
-            None if is_counted => self.before.add(&step, is_hot, (Some(server), weight), hit),
+            Some(lost) => lost.play((&step, stand), (point, server), hit, &self.setting),
+            None if is_counted => self.before.add(&step, stand, Some(server), hit),
             None => {}
         }
     }
@@ -313,7 +305,7 @@ impl Lost {
     /// Play a step in each way. `hit` is what comes of it with the whole fleet.
     fn play(
         &mut self,
-        (step, is_hot, weight): (&Step, bool, f64),
+        (step, stand): (&Step, Stand),
         (point, server): (u64, usize),
         hit: Option<bool>,
         setting: &Setting,
@@ -324,16 +316,16 @@ impl Lost {
         let is_lost = server == self.server;
         let missed = hit.map(|_| false);
         let mut add = |case: usize, server: Option<usize>, hit: Option<bool>| {
-            self.sums[case].add(step, is_hot, (server, weight), hit);
+            self.sums[case].add(step, stand, server, hit);
         };
         add(0, Some(server), hit);
         add(1, (!is_lost).then_some(server), if is_lost { missed } else { hit });
         let other = self.dropped_ring.server_of(point);
-        add(2, Some(other), self.dropped[other].play(step, is_hot));
+        add(2, Some(other), self.dropped[other].play(step, stand));
         match &mut self.gutter {
             Some((ring, servers)) if is_lost => {
                 let number = ring.server_of(point);
-                let hit = servers[number].play(&short(step, setting.gutter_ttl_s), is_hot);
+                let hit = servers[number].play(&short(step, setting.gutter_ttl_s), stand);
                 add(3, Some(setting.servers + number), hit);
             }
             Some(_) => add(3, Some(server), hit),

@@ -40,7 +40,7 @@ impl Traffic {
     /// Follow this part of the keys, and the hottest. The trace has one key of `sampled`.
     pub fn new(part: f64, population: &Population, sampled: u32) -> Traffic {
         Traffic {
-            choice: Choice::new(part, &population.hot),
+            choice: Choice::new(part, &population.hot, &population.requests_at),
             slabs: SlabClasses::default(),
             numbers: HashMap::default(),
             keys: Vec::new(),
@@ -50,8 +50,8 @@ impl Traffic {
     }
 
     pub fn add(&mut self, request: &Request, key: &[u8]) {
-        let Some(is_hot) = self.choice.follows(request.hash) else { return };
-        let weight = self.sampled / if is_hot { 1.0 } else { self.choice.part() };
+        let Some(stand) = self.choice.follows(request.hash) else { return };
+        let weight = self.sampled * stand.keys();
         let number = *self.numbers.entry(request.hash).or_insert_with(|| {
             self.keys.push(KeyTraffic { key: key.to_vec(), keys: weight, ..KeyTraffic::default() });
             self.sizes.push(NO_SIZE);

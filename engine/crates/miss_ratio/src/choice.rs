@@ -1,13 +1,48 @@
 //! Which keys are followed: a part of them by their hash, either all requests of a key or no request (SHARDS;
 //! Waldspurger et al. 2015), and all of the hottest. Whether a hot key is in a part by chance would move the whole
 //! curve.
+//!
+//! Keys with equally many requests behave alike, and a part has more or less of them by chance. So each followed key
+//! stands for the keys of the trace with as many requests (post-stratification; Cochran, Sampling Techniques, 5A.9).
+//! Counting each key would take much memory: keys with similar hashes are counted together.
 
-use crate::hottest::{HottestKey, MOST_HOT};
+use std::sync::Arc;
+
+use crate::hottest::{HottestKey, MOST_HOT, PLACES_LOG2, place_of};
 
 /// Half of the places stay free, so that a search ends soon.
 const PLACES: usize = 2 * MOST_HOT;
 /// Bits by hash, which are all near: most keys are not hot, and have no bit.
 const BITS: usize = 16 * MOST_HOT;
+
+/// The fewest counts of requests that a part should have for a weight of their own.
+const LEAST_PLACES: f64 = 8.0;
+/// A part with fewer counts gives all its keys the same weight.
+const LEAST_TAKEN: u64 = 1 << 12;
+/// The weight of one key.
+pub(crate) const ONE: u32 = 1 << 10;
+
+/// How a followed key counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stand {
+    pub is_hot: bool,
+    /// For how many keys it stands, in parts of `ONE`.
+    pub(crate) weight: u32,
+}
+
+impl Stand {
+    pub(crate) const HOT: Stand = Stand { is_hot: true, weight: ONE };
+
+    /// A key, and for how many keys it stands.
+    pub fn for_keys(is_hot: bool, keys: f64) -> Stand {
+        Stand { is_hot, weight: (keys * f64::from(ONE)).round() as u32 }
+    }
+
+    /// For how many keys it stands.
+    pub fn keys(self) -> f64 {
+        f64::from(self.weight) / f64::from(ONE)
+    }
+}
 
 /// Chooses keys.
 #[derive(Clone, Debug)]
@@ -22,20 +57,33 @@ pub struct Choice {
     /// The number of the hot key at each place, in the order of their shares.
     numbers: Vec<u32>,
     hot_keys: usize,
+    /// Requests of a place, at most, and the weight of its keys.
+    weights: Vec<(u16, u32)>,
+    requests_at: Arc<[u16]>,
 }
 
 impl Choice {
-    /// Follow this part of the keys (1: all), and these keys.
-    pub fn new(part: f64, hot: &[HottestKey]) -> Choice {
+    /// Follow this part of the keys (1: all), and these keys. `requests_at`: what the population knows.
+    pub fn new(part: f64, hot: &[HottestKey], requests_at: &Arc<[u16]>) -> Choice {
         let all = part >= 1.0;
-        let hot = if all { &[][..] } else { hot };
+        let (part, hot) = if all { (1.0, &[][..]) } else { (part, hot) };
+        let taken = (part * (1u64 << PLACES_LOG2) as f64).round() as u64;
+        let is_weighed = !all && !requests_at.is_empty() && taken >= LEAST_TAKEN;
         let mut choice = Choice {
-            below: if all { u64::MAX } else { (part * 2f64.powi(64)) as u64 },
-            part: part.min(1.0),
+            below: match is_weighed {
+                true => (taken << (64 - PLACES_LOG2)) - 1,
+                false => (part * 2f64.powi(64)) as u64,
+            },
+            part,
             bits: vec![0; BITS / 64],
             hot: vec![0; PLACES],
             numbers: vec![0; PLACES],
             hot_keys: 0,
+            weights: match is_weighed {
+                true => weights(part, taken as usize, requests_at),
+                false => vec![(u16::MAX, Stand::for_keys(false, 1.0 / part).weight)],
+            },
+            requests_at: if is_weighed { Arc::clone(requests_at) } else { Arc::default() },
         };
         for hash in hot.iter().map(|key| key.hash).filter(|hash| *hash != 0).take(MOST_HOT) {
             let mut place = Choice::place(hash);
@@ -93,10 +141,39 @@ impl Choice {
         hash <= self.below
     }
 
-    /// `None`: the key is not followed. Else whether it is one of the hottest.
+    /// `None`: the key is not followed.
     #[inline]
-    pub fn follows(&self, hash: u64) -> Option<bool> {
-        let is_hot = self.hot_number(hash).is_some();
-        (is_hot || self.takes(hash)).then_some(is_hot)
+    pub fn follows(&self, hash: u64) -> Option<Stand> {
+        if self.hot_number(hash).is_some() {
+            return Some(Stand::HOT);
+        }
+        self.takes(hash).then(|| {
+            let requests = self.requests_at.get(place_of(hash)).copied().unwrap_or(0);
+            let at = self.weights.partition_point(|(most, _)| *most < requests);
+            Stand { is_hot: false, weight: self.weights[at].1 }
+        })
     }
+}
+
+/// The weights of keys by the requests of their places, of which the first ones are taken.
+fn weights(part: f64, taken: usize, requests_at: &[u16]) -> Vec<(u16, u32)> {
+    let mut places = vec![(0u32, 0u32); 1 << 16];
+    for (place, requests) in requests_at.iter().enumerate() {
+        let (all, own) = &mut places[*requests as usize];
+        *all += 1;
+        *own += u32::from(place < taken);
+    }
+    let is_enough = |places: u32| f64::from(places) * part >= LEAST_PLACES;
+    let mut left: u32 = places[1..].iter().map(|(all, _)| all).sum();
+    let (mut weights, mut sums) = (Vec::new(), (0, 0));
+    for (requests, (all, own)) in (0..=u16::MAX).zip(places).skip(1) {
+        sums = (sums.0 + all, sums.1 + own);
+        left -= all;
+        if requests == u16::MAX || is_enough(sums.0) && is_enough(left) && sums.1 > 0 {
+            let keys = if sums.1 == 0 { 1.0 / part } else { f64::from(sums.0) / f64::from(sums.1) };
+            weights.push((requests, Stand::for_keys(false, keys).weight));
+            sums = (0, 0);
+        }
+    }
+    weights
 }

@@ -1,6 +1,7 @@
 //! A first pass over a trace: how many keys there are, and which are so hot that a part must not leave them to chance.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
@@ -24,6 +25,14 @@ const ALL_COUNTED: u64 = 1 << 20;
 const COUNTED_ONE_OF_LOG2: u32 = 4;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Keys are at places by the highest bits of their hashes.
+pub(crate) const PLACES_LOG2: u32 = 21;
+
+#[inline]
+pub(crate) fn place_of(hash: u64) -> usize {
+    (hash >> (64 - PLACES_LOG2)) as usize
+}
+
 /// The known facts of a trace after the first pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Population {
@@ -35,6 +44,8 @@ pub struct Population {
     pub hot: Vec<HottestKey>,
     /// The mean that memcached charges for an item, of the requests that have a size.
     pub mean_charged_bytes: f64,
+    /// The requests of all keys at a place, at most 65,535; empty if they were not counted.
+    pub requests_at: Arc<[u16]>,
 }
 
 /// A key, its part of all requests, and what memcached charges for its item.
@@ -63,6 +74,7 @@ struct Count {
 #[derive(Default)]
 pub struct Hottest {
     requests: u64,
+    requests_at: Vec<u16>,
     last_s: u32,
     counts: HashMap<u64, Count, FixedState>,
     sized: u64,
@@ -79,6 +91,11 @@ impl Hottest {
         let hash = request.hash;
         self.requests += 1;
         self.last_s = self.last_s.max(request.at_s);
+        if self.requests_at.is_empty() {
+            self.requests_at = vec![0; 1 << PLACES_LOG2];
+        }
+        let at = &mut self.requests_at[place_of(hash)];
+        *at = at.saturating_add(1);
         if self.requests <= ALL_COUNTED {
             self.count(request, 1);
         } else if self.requests.wrapping_mul(GOLDEN) >> (64 - COUNTED_ONE_OF_LOG2) == 0 {
@@ -130,6 +147,7 @@ impl Hottest {
             last_s: self.last_s,
             hot,
             mean_charged_bytes: self.sized_bytes as f64 / self.sized.max(1) as f64,
+            requests_at: self.requests_at.into(),
         }
     }
 }

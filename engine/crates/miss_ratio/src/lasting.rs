@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use crate::choice::Stand;
 use crate::deadlines::deadline_s;
 use crate::fills::{FillCounts, Known, Step, Task};
 use crate::hottest::HottestKey;
@@ -73,7 +74,7 @@ impl LastingKeys {
         let (known, item) = &mut self.keys[number as usize];
         let Some(step) = known.step(request, rule) else { return };
         if let Some(hit) = item.play(&step).filter(|_| counts) {
-            self.tally.count(step.hash, true, !hit, step.value_bytes);
+            self.tally.count(step.hash, Stand::HOT, !hit, step.value_bytes);
         }
     }
 }

@@ -22,7 +22,7 @@ mod slabs;
 mod tally;
 mod weight_tree;
 
-pub use choice::Choice;
+pub use choice::{Choice, Stand};
 pub use embedded::Embedded;
 pub use fills::{Fill, FillCounts, Fills, Step, Task};
 pub use held::{Amount, GivenUp, Held, HeldItems, Idle};

@@ -8,6 +8,7 @@
 
 use std::hint::black_box;
 
+use crate::choice::{ONE, Stand};
 use crate::deadlines::{Deadlines, NEVER_S, deadline_s};
 use crate::fills::{Fill, Step, Task};
 use crate::slabs::{SlabClasses, item_bytes};
@@ -32,8 +33,9 @@ struct Key {
     charged: u32,
     /// Its deadline in all sizes, or `MIXED`. Its place says which sizes lost it by eviction.
     until_s: u32,
+    /// How many keys it stands for, in parts of `ONE`.
+    weight: u32,
     has_look: bool,
-    is_hot: bool,
 }
 
 /// A curve of LRU.
@@ -42,8 +44,6 @@ pub struct LruCurve {
     /// In bytes, the smallest first.
     sizes: Vec<u64>,
     tallies: Tallies,
-    /// How many keys stand behind each one that is no hot key.
-    weight: f64,
     slabs: SlabClasses,
     /// By the number of a key.
     keys: Vec<Key>,
@@ -59,13 +59,11 @@ pub struct LruCurve {
 }
 
 impl LruCurve {
-    /// A curve with at most 64 sizes in bytes, the smallest first. Each key stands for `weight` keys, but for the
-    /// hottest.
-    pub fn new(sizes: &[u64], weight: f64) -> LruCurve {
+    /// A curve with at most 64 sizes in bytes, the smallest first.
+    pub fn new(sizes: &[u64]) -> LruCurve {
         LruCurve {
             sizes: sizes.to_vec(),
             tallies: Tallies::new(sizes.len()),
-            weight,
             slabs: SlabClasses::default(),
             keys: Vec::new(),
             until_s: Vec::new(),
@@ -92,8 +90,8 @@ impl LruCurve {
     }
 
     /// Play a step of the key with this number; its reads are counted if `counts`. `Some` for a get: whether it hits in
-    /// the largest size. Numbers should be dense.
-    pub fn play(&mut self, number: u32, step: &Step, is_hot: bool, counts: bool) -> Option<bool> {
+    /// the largest size. Numbers should be dense; a key stands for the same keys each time.
+    pub fn play(&mut self, number: u32, step: &Step, stand: Stand, counts: bool) -> Option<bool> {
         if step.at_s != self.now_s {
             self.now_s = step.at_s;
             self.drop_expired(step.at_s);
@@ -101,13 +99,13 @@ impl LruCurve {
         if self.keys.len() <= number as usize {
             self.keys.resize(number as usize + 1, Key::default());
         }
-        self.keys[number as usize].is_hot = is_hot;
+        self.keys[number as usize].weight = stand.weight;
         let lacking = self.lacking(number, step.at_s);
         let until_s = |ttl_s| deadline_s(step.at_s, ttl_s);
         match step.task {
             Task::Get(fill) => {
                 if counts {
-                    self.tallies.count(step.hash, is_hot, lacking, step.value_bytes);
+                    self.tallies.count(step.hash, stand, lacking, step.value_bytes);
                 }
                 self.get(number, step, fill, lacking);
                 return Some(!lacking.has(self.sizes.len() - 1));
@@ -241,8 +239,7 @@ impl LruCurve {
     }
 
     fn weight_of(&self, key: &Key) -> u64 {
-        let weight = if key.is_hot { 1.0 } else { self.weight };
-        (f64::from(key.charged) * weight).round() as u64
+        u64::from(key.charged) * u64::from(key.weight) / u64::from(ONE)
     }
 
     fn use_again(&mut self, number: u32) {

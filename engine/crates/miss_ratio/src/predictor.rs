@@ -111,14 +111,15 @@ pub struct Predictor {
 impl Predictor {
     /// A predictor for a trace with this population.
     pub fn new(plan: Plan, population: Population) -> Predictor {
-        let lru_choice = Choice::new(plan.part, &population.hot);
+        let lru_choice = Choice::new(plan.part, &population.hot, &population.requests_at);
         let simulated = plan.policies.iter().filter(|policy| **policy != Policy::Lru);
         let simulations: Vec<Simulation> = simulated
             .flat_map(|policy| plan.sizes.iter().map(|size| (*policy, *size)))
             .map(|(policy, size)| Simulation::new(policy, size, &plan, &population))
             .collect();
         let parts = simulations.iter().map(|simulation| simulation.choice.part());
-        let widest = Choice::new(parts.fold(plan.part, f64::max), &population.hot);
+        let widest =
+            Choice::new(parts.fold(plan.part, f64::max), &population.hot, &population.requests_at);
         let of_trace = |size: &u64| size / u64::from(plan.sampled);
         let smallest = plan.sizes.first().map_or(0, of_trace) as f64;
         // A cache that follows all keys plays the hottest as any other.
@@ -127,7 +128,7 @@ impl Predictor {
         let room = |size: &u64| of_trace(size).saturating_sub(lasting.bytes);
         let sizes: Vec<u64> = plan.sizes.iter().map(room).collect();
         let has_lru = plan.policies.contains(&Policy::Lru);
-        let lru = has_lru.then(|| LruCurve::new(&sizes, 1.0 / lru_choice.part()));
+        let lru = has_lru.then(|| LruCurve::new(&sizes));
         Predictor {
             first_counted: (population.requests as f64 * plan.warm_up) as u64,
             plan,
@@ -179,8 +180,8 @@ impl Predictor {
         if let Some(lru) = &mut self.lru {
             lru.approach(steps.iter().map(|(step, _)| step.number));
             for (step, counts) in &steps {
-                if let Some(is_hot) = self.lru_choice.follows(step.hash) {
-                    lru.play(step.number, step, is_hot, *counts);
+                if let Some(stand) = self.lru_choice.follows(step.hash) {
+                    lru.play(step.number, step, stand, *counts);
                 }
             }
         }
@@ -271,7 +272,7 @@ impl Simulation {
             _ => plan.part,
         };
         let hot = population.lasting(memory);
-        let choice = Choice::new(part, &hot);
+        let choice = Choice::new(part, &hot, &population.requests_at);
         // The hottest keys are not in the miniature. They have their room first.
         let hot_bytes: u64 = hot.iter().map(|key| u64::from(key.charged_bytes)).sum();
         let is_miniature = choice.part() < 1.0;
@@ -286,14 +287,14 @@ impl Simulation {
     }
 
     fn play(&mut self, step: &Step, counts: bool) {
-        let Some(is_hot) = self.choice.follows(step.hash) else { return };
-        let hit = match (&mut self.cache, is_hot) {
+        let Some(stand) = self.choice.follows(step.hash) else { return };
+        let hit = match (&mut self.cache, stand.is_hot) {
             (_, true) => self.hot.play(step),
             (Cache::Memcached(cache), false) => cache.play(step),
             (Cache::Embedded(cache), false) => cache.play(step),
         };
         if let Some(hit) = hit.filter(|_| counts) {
-            self.tally.count(step.hash, is_hot, !hit, step.value_bytes);
+            self.tally.count(step.hash, stand, !hit, step.value_bytes);
         }
     }
 }

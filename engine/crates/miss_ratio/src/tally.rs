@@ -1,5 +1,7 @@
 //! Counts of reads that missed, and the error that comes from taking a part of the keys.
 
+use crate::choice::{ONE, Stand};
+
 /// Keys are divided into this number of groups by their hash; their differences show the error.
 pub const GROUPS: usize = 16;
 
@@ -10,6 +12,7 @@ pub struct Tally {
     hot: Reads,
 }
 
+/// Each read counts as the reads of all keys that its key stands for, in parts of `ONE`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reads {
     reads: u64,
@@ -105,16 +108,19 @@ impl Tallies {
 
     /// Count a read of `bytes`, if they are known, that misses in the sizes that lack the key.
     #[inline]
-    pub fn count(&mut self, hash: u64, is_hot: bool, lacking: Sizes, bytes: Option<u32>) {
-        let bytes = u64::from(bytes.unwrap_or(0));
+    pub fn count(&mut self, hash: u64, stand: Stand, lacking: Sizes, bytes: Option<u32>) {
+        let (is_hot, weight) = (stand.is_hot, u64::from(stand.weight));
+        let bytes = u64::from(bytes.unwrap_or(0)) * weight;
         let reads = self.all.reads_of(hash, is_hot);
-        reads.reads += 1;
+        reads.reads += weight;
         reads.bytes += bytes;
         for size in lacking.edges() {
             let step = self.steps[size].reads_of(hash, is_hot);
-            let (one, bytes) =
-                if lacking.has(size) { (1, bytes) } else { (u64::MAX, bytes.wrapping_neg()) };
-            step.misses = step.misses.wrapping_add(one);
+            let (weight, bytes) = match lacking.has(size) {
+                true => (weight, bytes),
+                false => (weight.wrapping_neg(), bytes.wrapping_neg()),
+            };
+            step.misses = step.misses.wrapping_add(weight);
             step.missed_bytes = step.missed_bytes.wrapping_add(bytes);
         }
     }
@@ -145,11 +151,12 @@ impl Tally {
 
     /// Count a read of `bytes`, if they are known.
     #[inline]
-    pub fn count(&mut self, hash: u64, is_hot: bool, missed: bool, bytes: Option<u32>) {
-        let reads = self.reads_of(hash, is_hot);
-        let (missed, bytes) = (u64::from(missed), u64::from(bytes.unwrap_or(0)));
-        reads.reads += 1;
-        reads.misses += missed;
+    pub fn count(&mut self, hash: u64, stand: Stand, missed: bool, bytes: Option<u32>) {
+        let reads = self.reads_of(hash, stand.is_hot);
+        let weight = u64::from(stand.weight);
+        let (missed, bytes) = (u64::from(missed), u64::from(bytes.unwrap_or(0)) * weight);
+        reads.reads += weight;
+        reads.misses += weight * missed;
         reads.bytes += bytes;
         reads.missed_bytes += bytes * missed;
     }
@@ -165,18 +172,20 @@ impl Tally {
 
     /// The part of all reads that missed. `population`: the reads of the whole trace, and its reads of the hottest
     /// keys.
-    pub fn miss_ratio(&self, population: (u64, u64), followed: Followed) -> Ratio {
+    pub fn miss_ratio(&self, (all, hot): (u64, u64), followed: Followed) -> Ratio {
+        let population = (all * u64::from(ONE), hot * u64::from(ONE));
         let by_line = followed.part < 1.0 && followed.of_all_keys;
-        let found = by_line.then(|| self.by_line(population, followed.part)).flatten();
+        let found = by_line.then(|| self.by_line(population)).flatten();
         found.unwrap_or_else(|| {
             self.ratio(population, followed.is_part(), |reads| (reads.reads, reads.misses))
         })
     }
 
     /// The misses of all reads, from those that were followed and from how many more reads their keys have than
-    /// this part of the keys should: by a line through the groups (regression estimator; Cochran, Sampling
-    /// Techniques, 7.1). `None` if a group has no reads, or all have the same number.
-    fn by_line(&self, (all, hot_all): (u64, u64), part: f64) -> Option<Ratio> {
+    /// there are: by a line through the groups (regression estimator; Cochran, Sampling Techniques, 7.1). `None` if a
+    /// group has no reads, or all have the same number. The error is too large where keys have weights by their
+    /// requests: groups differ in how many keys of each weight they have, of which the whole is known.
+    fn by_line(&self, (all, hot_all): (u64, u64)) -> Option<Ratio> {
         let groups = self.groups.map(|reads| (reads.reads as f64, reads.misses as f64));
         let number = GROUPS as f64;
         let asked: f64 = groups.iter().map(|(asked, _)| asked).sum();
@@ -189,19 +198,18 @@ impl Tally {
         // A read more is at most a miss more.
         let slope = (apart.iter().map(|(a, m)| a * m).sum::<f64>() / squares).clamp(0.0, 1.0);
         let others = all.saturating_sub(hot_all) as f64;
-        let misses = (missed + slope * (others * part - asked)) / part;
+        let misses = missed + slope * (others - asked);
         let value = (misses.clamp(0.0, others) + self.hot.misses as f64) / all as f64;
         let residuals: f64 = apart.iter().map(|(a, m)| (m - slope * a).powi(2)).sum();
-        let error = (number / (number - 2.0) * residuals).sqrt() / part / all as f64;
+        let error = (number / (number - 2.0) * residuals).sqrt() / all as f64;
         Some(Ratio { value, error })
     }
 
     /// The part of all bytes that were asked for and missed. The bytes of the other keys are weighed as reads are.
     pub fn byte_miss_ratio(&self, followed: Followed) -> Ratio {
-        let of = |reads: &Reads| (reads.bytes, reads.missed_bytes);
         let bytes: u64 = self.groups.iter().map(|reads| reads.bytes).sum();
-        let population = ((bytes as f64 / followed.part) as u64 + self.hot.bytes, self.hot.bytes);
-        self.ratio(population, followed.is_part(), of)
+        let population = (bytes + self.hot.bytes, self.hot.bytes);
+        self.ratio(population, followed.is_part(), |reads| (reads.bytes, reads.missed_bytes))
     }
 
     /// `population`: all of the trace, and the hottest keys.
@@ -232,9 +240,10 @@ impl Tally {
         Ratio { value, error: if is_part { part * error } else { 0.0 } }
     }
 
-    /// Reads of keys that were followed: of the hottest, and of others.
+    /// Reads of the hottest keys, and of the keys that the others stand for.
     pub fn reads(&self) -> (u64, u64) {
-        (self.hot.reads, self.groups.iter().map(|reads| reads.reads).sum())
+        let others: u64 = self.groups.iter().map(|reads| reads.reads).sum();
+        (self.hot.reads / u64::from(ONE), others / u64::from(ONE))
     }
 }
 
@@ -242,10 +251,16 @@ impl Tally {
 mod tests {
     use super::*;
 
-    /// Reads and misses of the groups; 500 reads of hot keys, of which 50 missed.
+    /// Reads and misses of the groups, whose keys stand for 10; 500 reads of hot keys, of which 50 missed.
     fn tally(groups: impl Fn(u64) -> (u64, u64)) -> Tally {
-        let reads = |(reads, misses)| Reads { reads, misses, ..Reads::default() };
-        Tally { groups: std::array::from_fn(|at| reads(groups(at as u64))), hot: reads((500, 50)) }
+        let one = u64::from(ONE);
+        let reads = |(reads, misses), keys| Reads {
+            reads: reads * keys * one,
+            misses: misses * keys * one,
+            ..Reads::default()
+        };
+        let groups = std::array::from_fn(|at| reads(groups(at as u64), 10));
+        Tally { groups, hot: reads((500, 50), 1) }
     }
 
     const TENTH: Followed = Followed { part: 0.1, of_all_keys: true };

@@ -1,7 +1,7 @@
 //! The LRU curve against a naive model: a cache for each size, with a list that is searched.
 
 use cachemark_miss_ratio::{
-    Fill, Followed, LruCurve, SlabClasses, Step, Task, WeightTree, item_bytes,
+    Fill, Followed, LruCurve, SlabClasses, Stand, Step, Task, WeightTree, item_bytes,
 };
 use proptest::prelude::*;
 
@@ -98,13 +98,13 @@ fn steps(kinds: std::ops::Range<u8>, ttls: &'static [u32]) -> impl Strategy<Valu
 }
 
 fn misses_of_both(steps: &[Step], sizes: &[u64]) -> Vec<(f64, f64)> {
-    let mut curve = LruCurve::new(sizes, 1.0);
+    let mut curve = LruCurve::new(sizes);
     let mut naive: Vec<_> =
         sizes.iter().map(|limit| NaiveLru { limit: *limit, items: Vec::new() }).collect();
     let mut misses = vec![0u64; sizes.len()];
     let mut gets = 0;
     for step in steps {
-        curve.play(step.number, step, false, true);
+        curve.play(step.number, step, Stand::for_keys(false, 1.0), true);
         for (cache, missed) in naive.iter_mut().zip(&mut misses) {
             *missed += u64::from(cache.play(step) == Some(false));
         }
