@@ -1,6 +1,7 @@
 """How far the ratio of two percentiles may be from what a few trials say."""
 
 import math
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -83,6 +84,20 @@ def test_a_radius_is_the_inverse_of_its_ends() -> None:
         assert reach.radius(-below) == pytest.approx(radius, rel=0.01)
         assert reach.radius(above) == pytest.approx(radius, rel=0.01)
     assert reach.radius(0.0) == 0
+
+
+def test_an_end_of_two_with_gaps_has_one_radius() -> None:
+    """Pauses of different length: what moves both percentiles moves their ratio up, and down."""
+    draw = random.Random(5)
+    for _ in range(20):
+        shared = [draw.randint(2, 30) for _ in SPEEDS]
+        one = pooled([with_pauses(pauses) for pauses in shared])
+        other = pooled([with_pauses((pauses + draw.randint(2, 30)) // 2) for pauses in shared])
+        reach = percentile_reach(one, [other]).with_error(0.001)
+        for radius in (0.5, 1, 2, 4, 8):
+            below, above = reach.ends(radius)
+            assert reach.radius(-below) == pytest.approx(radius, rel=0.05)
+            assert reach.radius(above) == pytest.approx(radius, rel=0.05)
 
 
 def test_the_difference_of_two_has_the_far_ends_of_both() -> None:

@@ -69,9 +69,11 @@ def percentile_reach(own: PooledPercentile, rest: Sequence[PooledPercentile] = (
     for of in rest:
         apart -= _moved(of, rest_ways) / len(rest)
         both -= _moved(of, np.sign(together) * both_ways) / len(rest)
+    # One of the two may jump earlier than the other, and what moves both is then far and near
+    # again. Whatever is within a radius counts, or the same end would have several radii.
     return Reach(
-        np.hypot(apart.min(axis=1), np.minimum(0, both.min(axis=1))),
-        np.hypot(apart.max(axis=1), np.maximum(0, both.max(axis=1))),
+        np.maximum.accumulate(np.hypot(apart.min(axis=1), np.minimum(0, both.min(axis=1)))),
+        np.maximum.accumulate(np.hypot(apart.max(axis=1), np.maximum(0, both.max(axis=1)))),
     )
 
 
