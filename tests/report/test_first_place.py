@@ -10,9 +10,10 @@ from cachemark.model.experiment import Load
 from cachemark.model.outcome import Outcome
 from cachemark.report.answers import render
 from cachemark.report.build import build
-from cachemark.report.conclusions import one_sentence
+from cachemark.report.conclusions import first_of, one_sentence
 from cachemark.report.model import Report
 from cachemark.report.plots.ranking import leader
+from cachemark.report.run_head import build_head
 from tests.builders.outcomes import experiment, header, measured
 
 CLIENTS = ["a", "b", "c"]
@@ -28,7 +29,9 @@ def report(rates: Rates, *, closed: bool = True) -> Report:
         for client, of_blocks in rates.items()
         for block, rate in enumerate(of_blocks)
     ]
-    return build(header(planned), outcomes)
+    made, head = build(header(planned), outcomes), build_head(header(planned), outcomes)
+    assert (first_of(head), one_sentence(head)) == (first_of(made), one_sentence(made))
+    return made
 
 
 def _trial(client: str, block: int, rate: int, load: Load) -> Outcome:

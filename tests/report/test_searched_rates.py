@@ -2,12 +2,14 @@
 
 import csv
 import io
+import math
 from collections.abc import Callable
 
 import msgspec
 import pytest
 
-from cachemark.model.experiment import Load
+from cachemark.analysis.rate_search import bounds, has_ended, searches
+from cachemark.model.experiment import Experiment, Load
 from cachemark.model.hosts import CoordinatorPlace, Host, Hosts, Role
 from cachemark.model.outcome import Outcome
 from cachemark.model.run_header import HostsOfRun
@@ -92,6 +94,50 @@ def test_if_every_rate_met_it_the_closed_loop_bounds() -> None:
     (text,) = report(closed("a", 2000), *[at_rate("a", rate, FAST) for rate in rates]).answers
     assert "up to 1.94 k" in text
     assert "a closed loop of the same callers does 2.00 k, so more callers may do more" in text
+
+
+def slow_from(limit: float) -> Callable[[float], Outcome]:
+    return lambda rate: at_rate("a", rate, SLOW if rate >= limit else FAST)
+
+
+def disturbed(rate: float) -> Outcome:
+    return at_rate("a", rate, FAST, verdict="INVALID", rule="steal")
+
+
+def late(rate: float) -> Outcome:
+    return at_rate("a", rate, SLOW, late_ns=1_900_000)
+
+
+def whole_search(step: Callable[[float], Outcome], planned: Experiment) -> list[Outcome]:
+    """The outcomes of a search that has ended."""
+    played = [closed("a", 2000)]
+    while not has_ended(search := searches(numbered(played), planned)[0]):
+        rate = bounds(search).next_rate
+        assert rate
+        played.append(step(rate))
+    return played
+
+
+@pytest.mark.parametrize(
+    ("step", "more"),
+    [
+        (slow_from(1100), None),
+        (slow_from(0), None),
+        (slow_from(math.inf), None),
+        (late, None),
+        (disturbed, " --blocks 2"),
+    ],
+)
+def test_an_open_search_prints_what_plays_it_on(
+    step: Callable[[float], Outcome], more: str | None
+) -> None:
+    planned = msgspec.structs.replace(search_experiment(), clients=["a"])
+    outcomes = whole_search(step, planned)
+    for played, options in ((outcomes, more), (outcomes[:3], "")):
+        text = answers.render(build(header(planned), numbered(played)), 200)
+        command = f"Play on, as questions are open:\n  cachemark run --resume made{options}\n"
+        assert ("Play on" in text) == (options is not None)
+        assert options is None or command in text
 
 
 def test_several_searches_give_a_median_and_a_range() -> None:

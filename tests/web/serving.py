@@ -116,7 +116,8 @@ class Visitor:
 
 def verb_command(*arguments: str) -> list[str]:
     """The command of a verb whose server yields little."""
-    lower = f"from cachemark.web import server; server._NICENESS = {NICENESS}"
+    lower = f"from cachemark.web import server, stored; server._NICENESS = {NICENESS}"
+    lower += f"; stored.PATIENCE_S = {_PATIENT_S}"
     code = f"{lower}; import cachemark.__main__"
     return [sys.executable, "-c", code, *arguments]
 
@@ -125,7 +126,11 @@ def verb_command(*arguments: str) -> list[str]:
 def served(root: Path, **changes: object) -> Iterator[Visitor]:
     """A server of a store, on a port that the system picks."""
     settings = msgspec.structs.replace(WebSettings(root=root), **changes)
-    with patch("cachemark.web.server._NICENESS", NICENESS), WebServer(settings) as server:
+    with (
+        patch("cachemark.web.server._NICENESS", NICENESS),
+        patch("cachemark.web.stored.PATIENCE_S", _PATIENT_S),
+        WebServer(settings) as server,
+    ):
         yield Visitor(server.address, settings)
 
 

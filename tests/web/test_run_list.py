@@ -2,10 +2,15 @@
 
 import html
 import re
+import threading
+from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from cachemark.model import experiment_file
+from cachemark.report.history.index import index_rows
+from cachemark.report.stored_run import StoredRun
 from tests.web.serving import (
     BROKEN,
     EMPTY,
@@ -14,6 +19,8 @@ from tests.web.serving import (
     OTHER,
     RUN,
     Visitor,
+    made_store,
+    served,
     visitor,
 )
 
@@ -42,6 +49,30 @@ def test_runs_are_found(visitor: Visitor, query: str, expected: set[str]) -> Non
     text = visitor.get(f"/runs?{query}").text
     found = {name for name in (RUN, OTHER, HOSTILE, FAULTS) if f'href="/runs/{name}"' in text}
     assert found | ({BROKEN} if f"{BROKEN}/run.json" in text else set()) == expected
+
+
+def test_a_slow_first_look_shows_which_run_is_read(tmp_path: Path) -> None:
+    made_store(tmp_path)
+    going_on = threading.Event()
+
+    def waiting(run: StoredRun, stamp: str) -> dict[str, list[tuple[object, ...]]]:
+        going_on.wait()
+        return index_rows(run, stamp)
+
+    with served(tmp_path) as visitor:
+        with (
+            patch("cachemark.report.history.index.index_rows", waiting),
+            patch("cachemark.web.stored.PATIENCE_S", 0.01),
+        ):
+            for page in ("/runs", "/compare", "/history"):
+                answer = visitor.get(page)
+                assert answer.status == 503
+                assert 'http-equiv="refresh"' in answer.text
+            while not re.search("reading run [12] of 6: ", visitor.get("/runs").text):
+                pass
+            going_on.set()
+        text = visitor.get("/runs").text
+    assert f'href="/runs/{RUN}"' in text
 
 
 def row_of(visitor: Visitor, run: str) -> str:

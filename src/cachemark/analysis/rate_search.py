@@ -36,7 +36,7 @@ from cachemark.model import histogram
 from cachemark.model.experiment import Experiment, NoisePolicy
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import measuring_load
-from cachemark.model.search_steps import Base, Objective, base_of, parse_objective
+from cachemark.model.search_steps import MAX_TRIALS, Base, Objective, base_of, parse_objective
 
 # The search ends when its bounds differ by less than this part of the closed loop's rate.
 _PRECISION = 0.03
@@ -235,6 +235,14 @@ def wants_closed(search: Search) -> bool:
     """Whether the closed loop is still to be played."""
     refused = any(play.spoiled_by == "unsupported" for play in search.closed)
     return not search.most and not refused and len(search.closed) < _SPOILED_PLAYS
+
+
+def has_ended(search: Search) -> bool:
+    """Whether a search plays no further step."""
+    if wants_closed(search):
+        return False
+    enough = len(search.plays) + len(search.closed) >= MAX_TRIALS
+    return enough or bounds(search).next_rate is None
 
 
 def _answer(search: Search, rate: float, *, final: bool) -> bool | None:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from cachemark.cli import completers
 from cachemark.cli.document_forms import DocumentForms
+from cachemark.cli.output import progress_lines
 from cachemark.model.errors import UsageError
 from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
 from cachemark.runs.resilience.stored import RunFolder
@@ -65,6 +66,9 @@ def history(
         figures=figure,
         last=last,
     )
-    with RunIndex(RunFolder(folder), rebuild=rebuild) as index:
+    with (
+        progress_lines() as progress,
+        RunIndex(RunFolder(folder), rebuild=rebuild, progress=progress) as index,
+    ):
         lines = query_history(index, asked)
     (forms or DocumentForms()).write(lines, RENDERERS)

@@ -56,7 +56,7 @@ def _page(name: str, words: list[str]) -> str:
     lines = [f'.TH {name} 1 "" "{_PROGRAM} {__version__}"', ".SH NAME"]
     lines += [f"{_escape(name)} \\- {_escape(summary)}", ".SH SYNOPSIS", _escape(parts.usage)]
     if rest.strip():
-        lines += [".SH DESCRIPTION", _paragraphs(rest.strip())]
+        lines += [".SH DESCRIPTION", _escape(rest.strip()).replace("\n\n", "\n.PP\n")]
     for panel in parts.panels:
         lines.append(f".SH {_escape(_plain(panel.title).upper())}")
         for entry in panel.entries:
@@ -93,10 +93,6 @@ def _plain(value: Any) -> str:
     file = io.StringIO()
     Console(file=file, width=_COLUMNS).print(value or "", markup=False, highlight=False)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).strip()
-
-
-def _paragraphs(text: str) -> str:
-    return _escape(text).replace("\n\n", "\n.PP\n")
 
 
 def _escape(text: str) -> str:

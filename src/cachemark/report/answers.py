@@ -76,12 +76,18 @@ def compare_command(report: Report) -> str:
 def longer_command(report: Report) -> str:
     """The command that lets a run with open questions go on for longer; empty if there are none."""
     rounds, header = report.rounds, report.header
-    if rounds is None or rounds.settled or header.hosts:
+    is_open = bool(report.left) if rounds is None else not rounds.settled
+    if not is_open or header.hosts:
         return ""
     limit_s, blocks = header.experiment.rounds.max_s, header.experiment.blocks
-    more = f"--max {2 * limit_s}s" if limit_s and rounds.sittings < blocks else ""
-    more = more or f"--blocks {2 * blocks}"
-    return f"cachemark run --resume {shlex.quote(header.id)} {more}"
+    words = ["cachemark", "run", "--resume", header.id]
+    if rounds and limit_s and rounds.sittings < blocks:
+        words += ["--max", f"{2 * limit_s}s"]
+    elif report.left != "rest":
+        if report.absences:
+            return ""  # cells that cannot be played are numbered behind the blocks
+        words += ["--blocks", f"{2 * blocks}"]
+    return shlex.join(words)
 
 
 def _shown(table: Table) -> Table:

@@ -75,16 +75,12 @@ def _grid_report(
     answers = rounds.run_answers(experiment, outcomes)
     groups = make_groups(summaries, answers, experiment)
     trials = trial_rows(outcomes)
-    said = _sentences(answers, groups, outcomes, experiment)
+    said = sentences(answers, groups, outcomes, experiment)
     turns = rounds.turns_text(outcomes, experiment.rounds.slice_ms)
     in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
-        answers=[
-            *said,
-            *noise_report.loaded_lines(outcomes, searched=False),
-            *noise_report.paused_lines(outcomes),
-        ],
+        answers=said,
         rounds=in_turns,
         turns=turns,
         groups=groups,
@@ -130,17 +126,22 @@ def _grid_notes(
     ]
 
 
-def _sentences(
+def sentences(
     answers: Answers, groups: list[Group], outcomes: Sequence[Outcome], experiment: Experiment
 ) -> list[str]:
-    """The answers in words, and a sentence about each group without a question."""
+    """The answers in words, about each group without a question, and about a busy machine."""
     alone = [
         alone_text(group)
         for group in groups
         if (answer := rounds.answer_of(group, answers)) is None
         or not (answer.rankings and answer.question.compares)
     ]
-    return [*rounds.sentences(answers, outcomes, experiment.rank), *alone]
+    return [
+        *rounds.sentences(answers, outcomes, experiment.rank),
+        *alone,
+        *noise_report.loaded_lines(outcomes, searched=False),
+        *noise_report.paused_lines(outcomes),
+    ]
 
 
 def _disturbances(outcomes: Sequence[Outcome]) -> list[str]:
@@ -180,6 +181,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
         ],
         trials=trial_rows(outcomes),
         searched=answer.rows,
+        left=answer.left,
     )
 
 

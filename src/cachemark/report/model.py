@@ -17,6 +17,8 @@ Metric = Literal["rate", "p99"]
 SCHEMA = 1
 # The version of the columns of a search's rows.
 SEARCH_ROWS_VERSION = 1
+# What a search has left to play: steps, or further blocks that would settle an answer.
+Left = Literal["", "rest", "blocks"]
 # The subject of a section.
 Topic = Literal[
     "search", "defaults", "published", "loops", "audit", "within", "rounds", "servers", "hosts"
@@ -236,7 +238,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     `turns` says how long their slices were.
 
     `unverified` has a line for each server that did not confirm all counts of the clients.
-    `searched` has what a search found and tried; it is empty for other runs.
+    `searched` has what a search found and tried, `left` what it has not yet; other runs have none.
     """
 
     header: RunHeader
@@ -253,6 +255,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     sections: list[Section] = []
     trials: list[TrialRow] = []
     searched: list[SearchRow] = []
+    left: Left = ""
 
     @property
     def valid_trials(self) -> str:

@@ -5,21 +5,27 @@ from functools import partial
 
 import msgspec
 
-from cachemark.analysis.rate_search import Play, Search, bounds, searches
+from cachemark.analysis.rate_search import Play, Search, bounds, has_ended, searches
 from cachemark.analysis.statistics import CellSummary
+from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.plan import trial_count
 from cachemark.model.run_header import RunHeader
 from cachemark.model.search_steps import parse_objective
 from cachemark.report import capacity, searched_rates
 from cachemark.report.groups import series_of
-from cachemark.report.model import SEARCH_ROWS_VERSION, SearchRow, Section
+from cachemark.report.model import SEARCH_ROWS_VERSION, Left, SearchRow, Section
 from cachemark.report.searched_rates import FoundRate, rate_above, why_no_rate
 
 
 class SearchAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a search, for people (`sentences`, `sections`) and for programs (`rows`)."""
+    """The result of a search, for people (`sentences`, `sections`) and for programs (`rows`).
+
+    `left` is what would answer more: the rest of its steps, or more searches.
+    """
 
     sentences: list[str]
+    left: Left
     sections: list[Section]
     rows: list[SearchRow]
 
@@ -35,6 +41,7 @@ def search_answer(
     plan = header.hosts.plan if header.hosts else None
     capacities = capacity.capacities(rates, experiment, plan, series)
     return SearchAnswer(
+        left=_left(experiment, played, rates),
         sentences=[
             *(capacity.sentence(one, text, objective) for one in capacities),
             *(searched_rates.sentence(one, text, objective) for one in rates),
@@ -45,6 +52,14 @@ def search_answer(
         ],
         rows=_rows(played, rates, text, summaries),
     )
+
+
+def _left(experiment: Experiment, played: Sequence[Search], rates: Sequence[FoundRate]) -> Left:
+    # Searches with more threads are not planned.
+    planned = [one for one in played if one.after is None]
+    if len(planned) < trial_count(experiment) or not all(map(has_ended, played)):
+        return "rest"
+    return "blocks" if any(map(searched_rates.is_open, rates)) else ""
 
 
 def _rows(

@@ -38,6 +38,8 @@ _SPOILED: dict[Cause, str] = {
     "unsupported": "not supported",
     "few": "not judged, too few operations",
 }
+# Another trial may be without these.
+_BY_CHANCE: tuple[Cause, ...] = ("noise", "invalid", "failed")
 
 
 class FoundRate(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +112,21 @@ def sentence(found_rate: FoundRate, text: str, objective: Objective) -> str:
     at_best = time(found_rate.at_best.percentile_ns if found_rate.at_best else None)
     head = f"{place} meets {text} up to {_rate(found_rate)} operations per second"
     return f"{head} ({objective.percentile} {at_best}); {why}.{more}"
+
+
+def is_open(found_rate: FoundRate) -> bool:
+    """Whether more searches may find what these have not: disturbed trials, or few, decided.
+
+    They do not help where the client is too slow, its windows are too short for the percentile, or
+    all rates met the objective.
+    """
+    typical = found_rate.typical
+    if not typical.most:
+        return typical.closed[-1].spoiled_by in _BY_CHANCE
+    above = decisive_play(typical, found_rate.ends.above)
+    if above is None or above.spoiled_by:
+        return above is not None and above.spoiled_by in _BY_CHANCE
+    return found_rate.ends.best > 0 and found_rate.interval is None
 
 
 def why_no_rate(found_rate: FoundRate) -> str:

@@ -14,7 +14,7 @@ from cachemark.model.errors import TrialError, UsageError
 from cachemark.report import html
 from cachemark.web.context import Context, context
 from cachemark.web.guard import Guard
-from cachemark.web.layout import problem_page
+from cachemark.web.layout import page, problem_page
 from cachemark.web.pages import (
     cell_history,
     comparison,
@@ -26,6 +26,7 @@ from cachemark.web.pages import (
     runs,
     site,
 )
+from cachemark.web.stored import StillReadingError
 
 
 def make_app(shared: Context) -> Guard:
@@ -36,6 +37,7 @@ def make_app(shared: Context) -> Guard:
             HTTPException: _http_problem,
             UsageError: _problem,
             TrialError: _problem,
+            StillReadingError: _still_reading,
             Exception: _fault,
         },
     )
@@ -106,6 +108,10 @@ async def _http_problem(request: Request, error: Exception) -> Response:
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, UsageError | TrialError)
     return problem_page(context(request).settings, 422, error.text, error.remedy)
+
+
+async def _still_reading(request: Request, error: Exception) -> Response:
+    return page(context(request).settings, "reading", 503, text=str(error))
 
 
 async def _fault(request: Request, error: Exception) -> Response:

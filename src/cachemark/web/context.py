@@ -10,7 +10,7 @@ from cachemark.runs.storage.store import run_names
 from cachemark.web.live.feed import Feeds
 from cachemark.web.player import RunPlayer
 from cachemark.web.settings import WebSettings
-from cachemark.web.stored import ReportCache
+from cachemark.web.stored import IndexReader, ReportCache
 
 # Only these latest runs are checked for a process: users seldom resume older ones.
 _LATEST = 5
@@ -25,6 +25,7 @@ class Context:
     def __init__(self, settings: WebSettings) -> None:
         self.settings = settings
         self.reports = ReportCache()
+        self.index = IndexReader(settings.root)
         self.feeds = Feeds()
         # Set when the server is about to end, so that streams end too.
         self.closing = threading.Event()

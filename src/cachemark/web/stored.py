@@ -1,5 +1,7 @@
 """The store as visitors see it: runs by their names, and cached reports."""
 
+import contextlib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,14 +14,16 @@ from cachemark.model.errors import UsageError
 from cachemark.model.faults import chosen_faults
 from cachemark.report import html
 from cachemark.report.formats import fits_together, load_report
-from cachemark.report.history.index import stamp_of
+from cachemark.report.history.index import RunIndex, stamp_of
 from cachemark.report.model import Report
 from cachemark.report.resilience.html import about_run, pages
 from cachemark.report.resilience.matrix import matrix
-from cachemark.runs.resilience.stored import ResilienceRun
+from cachemark.runs.resilience.stored import ResilienceRun, RunFolder
 from cachemark.runs.storage.store import Run, open_run, run_names
 
 _KEPT = 8
+# How long a page waits for the index before it shows how far that is.
+PATIENCE_S = 1.0
 _Value = TypeVar("_Value")
 _Run = TypeVar("_Run", Run, ResilienceRun)
 
@@ -32,6 +36,47 @@ def stored_run(name: str, root: Path) -> Run:
     if name not in run_names(root):
         raise HTTPException(404, f"there is no run {name!r} in this store")
     return open_run(name, root)
+
+
+class StillReadingError(Exception):
+    """The index does not have all runs yet; the text says which one is read."""
+
+
+class IndexReader:
+    """Opens the index. A thread reads the runs that it lacks: many take long."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._text = root, ""
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def open(self) -> RunIndex:
+        """The index with all runs. Raises StillReadingError if that takes longer."""
+        # What is read for an index that cannot be kept is read for one page only.
+        if os.access(self._root, os.W_OK):
+            self._read()
+        return RunIndex(RunFolder(self._root))
+
+    def _read(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._fill, name="index", daemon=True)
+                self._thread.start()
+            thread = self._thread
+        thread.join(PATIENCE_S)
+        if thread.is_alive():
+            raise StillReadingError(self._text)
+
+    def _fill(self) -> None:
+        # The page opens the index, too, and meets the same error.
+        with (
+            contextlib.suppress(Exception),
+            RunIndex(RunFolder(self._root), progress=self._tell),
+        ):
+            pass
+
+    def _tell(self, text: str) -> None:
+        self._text = text
 
 
 class ReportCache:

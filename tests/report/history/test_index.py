@@ -63,6 +63,15 @@ def test_new_changed_and_removed_runs_are_noticed(tmp_path: Path) -> None:
     assert counts(tmp_path) == {"two": 3}
 
 
+def test_several_new_runs_are_named_while_read(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        kept(tmp_path, made_header(name), trials("a", 500, 2))
+    texts: list[str] = []
+    for _ in range(2):
+        with RunIndex(RunFolder(tmp_path), progress=texts.append):
+            assert texts == ["reading run 1 of 2: one", "reading run 2 of 2: two"]
+
+
 def test_the_store_is_only_read(tmp_path: Path) -> None:
     kept(tmp_path, made_header("one"), trials("a", 500, 2))
     before = content(tmp_path)

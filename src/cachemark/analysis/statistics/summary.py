@@ -102,9 +102,12 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
         return [*self.kinds, self.groups] if self.groups else self.kinds
 
 
-def summarise(outcomes: Sequence[Outcome]) -> list[CellSummary]:
-    """Summaries of all cells, in the order of their first appearance."""
-    return [_summary(trials) for trials in trials_of_cells(outcomes).values()]
+def summarise(outcomes: Sequence[Outcome], *, brief: bool = False) -> list[CellSummary]:
+    """Summaries of all cells, in the order of their first appearance.
+
+    With `brief`, the figures of a cell are only its rate and, in an open loop, its p99.
+    """
+    return [_summary(trials, brief) for trials in trials_of_cells(outcomes).values()]
 
 
 def trials_of_cells(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
@@ -115,13 +118,14 @@ def trials_of_cells(outcomes: Sequence[Outcome]) -> dict[Cell, list[Outcome]]:
     return cells
 
 
-def _summary(trials: list[Outcome]) -> CellSummary:
+def _summary(trials: list[Outcome], brief: bool) -> CellSummary:
     valid = [t for t in trials if t.state == "measured" and t.verdict == "VALID" and t.measure]
     unsupported = next((t for t in trials if t.state == "unsupported"), None)
     ready = next((t.worker for t in trials if t.worker), None)
     server = next((t.server for t in trials if t.server), None)
     kinds = sorted({kind for trial in valid for kind in _operations(trial)})
-    return CellSummary(
+    ranking = () if trials[0].load.schedule == "closed" else (99.0,)
+    summary = CellSummary(
         cell=trials[0].trial.cell,
         trials=len(trials),
         valid=len(valid),
@@ -129,34 +133,46 @@ def _summary(trials: list[Outcome]) -> CellSummary:
         library_version=ready.library_version if ready else "",
         runtime=ready.runtime if ready else "",
         server_version=server.version if server else "",
-        total=_kind("", valid, kinds) if valid else None,
+        total=_kind("", valid, kinds, ranking if brief else PERCENTILES) if valid else None,
+        kinds=[],
+        client_cpu_us=None,
+        server_cpu_us=None,
+        rejected={},
+        notes=[],
+        unsupported=unsupported.reason if unsupported else "",
+        remedy=unsupported.remedy if unsupported else "",
+    )
+    return summary if brief else _with_details(summary, trials, valid, kinds)
+
+
+def _with_details(
+    summary: CellSummary, trials: list[Outcome], valid: list[Outcome], kinds: list[str]
+) -> CellSummary:
+    return msgspec.structs.replace(
+        summary,
         kinds=[_kind(kind, valid, [kind]) for kind in kinds],
         groups=_groups(valid, kinds),
         client_cpu_us=over_trials(valid, FIGURES["client-cpu"]),
         server_cpu_us=over_trials(valid, FIGURES["server-cpu"]),
         server_rss_bytes=over_trials(valid, FIGURES["server-rss"]),
         evictions=evictions(valid),
-        renewed=_renewed(valid),
+        renewed=sum(trial.measure.renewed for trial in valid if trial.measure),
         within=within(valid[0], PERCENTILES) if len(valid) == 1 else None,
         rejected=_rejected(trials),
         notes=list(dict.fromkeys(note for trial in trials for note in _notes(trial))),
-        unsupported=unsupported.reason if unsupported else "",
-        remedy=unsupported.remedy if unsupported else "",
     )
 
 
-def _renewed(valid: list[Outcome]) -> int:
-    return sum(trial.measure.renewed for trial in valid if trial.measure)
-
-
-def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
+def _kind(
+    name: str, valid: list[Outcome], kinds: list[str], percents: Sequence[float] = PERCENTILES
+) -> KindSummary:
     parts = [_of_kinds(trial, kinds) for trial in valid]
     operations = [operation for part in parts for operation in part]
     errors: dict[str, int] = {}
     for operation in operations:
         for kind, count in operation.errors.items():
             errors[kind] = errors.get(kind, 0) + count
-    shown = not any(map(hits_withheld, valid))
+    shown, whole = not any(map(hits_withheld, valid)), percents is PERCENTILES
     return KindSummary(
         kind=name,
         ok=sum(operation.succeeded for operation in operations),
@@ -165,8 +181,8 @@ def _kind(name: str, valid: list[Outcome], kinds: list[str]) -> KindSummary:
         misses=sum(operation.misses for operation in operations) if shown else None,
         not_stored=sum(operation.not_stored for operation in operations),
         errors=errors,
-        response=_response(name, valid, kinds),
-        service=_times(CensoredTimes(operations, service=True)),
+        response=_response(name, valid, kinds, percents) if percents else None,
+        service=_times(CensoredTimes(operations, service=True)) if whole else None,
     )
 
 
@@ -231,8 +247,13 @@ def _times(times: CensoredTimes) -> TimeSummary | None:
     )
 
 
-def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary | None:
-    """The response times; each percentile is of the trials that do not withhold it."""
+def _response(
+    name: str, valid: list[Outcome], kinds: list[str], percents: Sequence[float]
+) -> TimeSummary | None:
+    """The response times; each percentile is of the trials that do not withhold it.
+
+    Only `percents` have intervals.
+    """
     times = CensoredTimes([op for trial in valid for op in _of_kinds(trial, kinds)])
     whole = _times(times)
     if whole is None or times.merged is None:
@@ -251,7 +272,8 @@ def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary 
             at_least[percent] = quantile.ns
         withheld += [] if shown else [percent]
     intervals: dict[float, Interval] = {}
-    for percent, ns in percentiles.items():
+    for percent in percents:
+        ns = percentiles[percent]
         parts = [_of_kinds(trial, kinds) for trial in _shown(name, valid, percent)]
         if ns is not None and (interval := percentile_over_trials(parts, percent)) is not None:
             intervals[percent] = interval
@@ -261,7 +283,7 @@ def _response(name: str, valid: list[Outcome], kinds: list[str]) -> TimeSummary 
         intervals=intervals,
         at_least=at_least,
         withheld=withheld,
-        curve=_curve(times, times.merged, valid) if not name else [],
+        curve=[] if name or percents is not PERCENTILES else _curve(times, times.merged, valid),
     )
 
 

@@ -20,10 +20,10 @@ from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
 from cachemark.model.run_header import HostFacts
 from cachemark.model.work_identity import fingerprint
-from cachemark.report.build import build
 from cachemark.report.conclusions import first_of, one_sentence
 from cachemark.report.hosts import placement_text
 from cachemark.report.resilience.matrix import counted_verdicts
+from cachemark.report.run_head import build_head
 from cachemark.report.stored_run import StoredRun, StoredRuns
 
 # A new number where a column, or the meaning of a figure, changes.
@@ -71,10 +71,16 @@ PRAGMA user_version = {VERSION};
 
 
 class RunIndex:
-    """An index; opening it brings it up to date."""
+    """An index; opening it brings it up to date, and `progress` gets which run it reads."""
 
-    def __init__(self, runs: StoredRuns, *, rebuild: bool = False) -> None:
-        self._runs = runs
+    def __init__(
+        self,
+        runs: StoredRuns,
+        *,
+        rebuild: bool = False,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._runs, self._progress = runs, progress
         if not runs.root.is_dir():
             raise UsageError(f"{runs.root}: no such folder", "make a run: cachemark run quick")
         if rebuild:
@@ -110,7 +116,7 @@ class RunIndex:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != VERSION:
                 _make(connection)
-            _refresh(connection, self._runs)
+            _refresh(connection, self._runs, self._progress)
             connection.execute("COMMIT")
         except BaseException:
             connection.close()
@@ -139,17 +145,21 @@ def _make(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def _refresh(connection: sqlite3.Connection, runs: StoredRuns) -> None:
+def _refresh(
+    connection: sqlite3.Connection, runs: StoredRuns, progress: Callable[[str], None]
+) -> None:
     known = dict(connection.execute("SELECT folder, stamp FROM run").fetchall())
     faults = set(runs.resilience_names())
     stamps = {name: stamp_of(runs.root / name) for name in {*runs.names(), *faults}}
-    for folder in known.keys() | stamps.keys():
-        if known.get(folder) == stamps.get(folder):
-            continue
+    for folder in known.keys() - stamps.keys():
         _remove_rows(connection, folder, ("run", *_PARTS))
-        if folder in stamps:
-            read = _rows_of_faults if folder in faults else _rows_of_trials
-            _add(connection, folder, stamps[folder], partial(read, runs, folder, stamps[folder]))
+    changed = sorted(name for name, stamp in stamps.items() if known.get(name) != stamp)
+    for number, folder in enumerate(changed, 1):
+        if len(changed) > 1:
+            progress(f"reading run {number} of {len(changed)}: {folder}")
+        _remove_rows(connection, folder, ("run", *_PARTS))
+        read = _rows_of_faults if folder in faults else _rows_of_trials
+        _add(connection, folder, stamps[folder], partial(read, runs, folder, stamps[folder]))
 
 
 def _remove_rows(connection: sqlite3.Connection, folder: str, tables: Sequence[str]) -> None:
@@ -235,7 +245,7 @@ def _run_row_of(
     header, experiment = run.header, run.header.experiment
     first, answer = "", ""
     if outcomes and _has_its_report(run.folder):
-        report = build(header, outcomes, run.audit())
+        report = build_head(header, outcomes)
         first, answer = first_of(report), one_sentence(report)
     # Another placement is another machine.
     beside = f"; hosts: {placement_text(header.hosts)}" if header.hosts else ""

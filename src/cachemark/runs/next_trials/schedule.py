@@ -15,6 +15,7 @@ from cachemark.analysis.rate_search import (
     Search,
     begun_search,
     bounds,
+    has_ended,
     is_limited,
     searches,
     wants_closed,
@@ -24,7 +25,6 @@ from cachemark.model.experiment import Experiment, Load
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import MOST_TRIES, Plan, Sitting
 from cachemark.model.search_steps import (
-    MAX_TRIALS,
     Base,
     base_of,
     besides_callers,
@@ -214,9 +214,7 @@ def _next_load(search: Search, load: Load) -> Load | None:
     if wants_closed(search):
         return closed_step(load)
     rate = bounds(search).next_rate
-    if rate is None or len(search.plays) >= MAX_TRIALS - len(search.closed):
-        return None
-    return rate_step(load, rate)
+    return None if rate is None or has_ended(search) else rate_step(load, rate)
 
 
 def next_replays(plan: Plan, block: int, outcomes: Sequence[Outcome]) -> list[Trial]:

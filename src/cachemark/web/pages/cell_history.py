@@ -4,10 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cachemark.model.errors import UsageError
-from cachemark.report.history import HistoryQuery, RunIndex, query_history
+from cachemark.report.history import HistoryQuery, query_history
 from cachemark.report.history.run_list import list_runs
 from cachemark.report.history.tables import document
-from cachemark.runs.resilience.stored import RunFolder
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store
@@ -23,7 +22,7 @@ def history_page(request: Request) -> Response:
         return problem_page(settings, 404, missing.text, missing.remedy)
     given = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
     problem, history = "", None
-    with RunIndex(RunFolder(settings.root)) as index:
+    with context(request).index.open() as index:
         known = list_runs(index)
         if given["name"]:
             try:

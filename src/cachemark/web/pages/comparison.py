@@ -12,10 +12,8 @@ from cachemark.report.compare.played_again import library_versions, played_again
 from cachemark.report.compare.stored import compare_stored
 from cachemark.report.compare.tables import document
 from cachemark.report.formats import fits_together
-from cachemark.report.history import RunIndex
 from cachemark.report.history.run_list import cell_names, list_runs
 from cachemark.runs.parties import known_clients
-from cachemark.runs.resilience.stored import RunFolder
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
 from cachemark.web.stored import problem_of_store, stored_run
@@ -61,6 +59,12 @@ def comparison_page(request: Request) -> Response:
     # A link to the form names the baseline only.
     asked = any(name in given for name in ("other", "first", "second"))
     problems = form_problems(form) if asked else {}
+    with context(request).index.open() as index:
+        names = {
+            field: cell_names(index, run)[:_MOST_NAMES]
+            for field, run in (("first", form.baseline), ("second", form.other or form.baseline))
+        }
+        runs = [listed.run for listed in list_runs(index) if listed.run.kind == "grid"]
     compared, again = None, None
     if asked and not problems:
         try:
@@ -68,12 +72,6 @@ def comparison_page(request: Request) -> Response:
             again = _again(request, form, compared)
         except UsageError as error:
             problems = {"": str(error)}
-    with RunIndex(RunFolder(settings.root)) as index:
-        names = {
-            field: cell_names(index, run)[:_MOST_NAMES]
-            for field, run in (("first", form.baseline), ("second", form.other or form.baseline))
-        }
-        runs = [listed.run for listed in list_runs(index) if listed.run.kind == "grid"]
     return page(
         settings,
         "compare",

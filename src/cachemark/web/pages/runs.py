@@ -15,11 +15,10 @@ from cachemark.report import html
 from cachemark.report.absences import absence_text
 from cachemark.report.conclusions import headline
 from cachemark.report.formats import render_files
-from cachemark.report.history import RunIndex
 from cachemark.report.history.run_list import UNREADABLE, ListedRun, RunFilter, list_runs, matches
 from cachemark.report.resilience.html import INDEX
 from cachemark.report.tables import group_title, ranking_table, self_comparison
-from cachemark.runs.resilience.stored import RunFolder, open_resilience_run, resilience_run_names
+from cachemark.runs.resilience.stored import open_resilience_run, resilience_run_names
 from cachemark.runs.storage.archive import export_run
 from cachemark.web.context import context
 from cachemark.web.layout import page, problem_page
@@ -44,7 +43,7 @@ def run_list(request: Request) -> Response:
         return problem_page(settings, 404, missing.text, missing.remedy)
     given = request.query_params
     wanted = RunFilter(**{name: given.get(name, "") for name in RunFilter.__struct_fields__})
-    with RunIndex(RunFolder(settings.root)) as index:
+    with context(request).index.open() as index:
         known = list_runs(index)
     matching = [listed for listed in known if matches(listed, wanted)]
     last = max(1, math.ceil(len(matching) / _ON_A_PAGE))
