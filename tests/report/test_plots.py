@@ -260,7 +260,8 @@ def test_each_panel_has_its_fastest_on_top_and_ratios(made: Report) -> None:
         ("worse", 0.87, 0.95, False),
         ("open", 0.87, 1.0, True),
         ("open", 0.87, 0.99, False),
-        ("equal", 0.87, 0.99, True),
+        ("equal", 0.87, 0.99, False),
+        ("equal", 0.87, 1.01, True),
     ],
 )
 def test_a_share_whose_interval_contains_1_is_marked(

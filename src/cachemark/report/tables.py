@@ -175,7 +175,7 @@ def _ranking_row(row: ClientRow, group: Group, width: int) -> list[str]:
 
 
 def share_text(row: ClientRow) -> str:
-    """A row relative to the first, with its interval; `~` if that shows no difference."""
+    """A row relative to the first, with its interval; `~` if 1 is in it."""
     if row.fastest:
         return "1"
     comparison = row.comparison
@@ -185,13 +185,13 @@ def share_text(row: ClientRow) -> str:
 
 
 def _shows_none(of: Comparison) -> bool:
-    """Whether a comparison shows no difference: its interval has 1 in it, or it is equal.
+    """Whether the interval has 1 in it, or there is none and no answer.
 
     The interval holds for all pairs together: it may have 1 in it though the pair is answered.
     """
     if of.ratio is None or of.ratio.low is None or of.ratio.high is None:
         return of.answer in ("open", "equal")
-    return of.answer == "equal" or of.ratio.low <= 1 <= of.ratio.high
+    return of.ratio.low <= 1 <= of.ratio.high
 
 
 def _percentiles(kind: KindSummary) -> list[str]:
