@@ -168,11 +168,10 @@ quick-lint: ## Formatters and linters that take seconds
 	@$(call have,cargo) cd engine && cargo fmt --check
 
 # Tests that compute and start no program. These files take long, need a browser or programs of others, or start some.
-QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,compare.py display.py history.py \
-  out_files.py typed_work.py)
-NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py \
+QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,compare.py display.py history.py out_files.py)
+NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py model/test_factors.py \
   analysis/statistics/test_simulated_experiments.py $(patsubst %,report/test_%.py,html_browser readers cpu_dispatch \
-  hostile_text exports figures_again figures_of_blocks server_sections server_loads))
+  hostile_text exports figures_again figures_of_blocks one_figure_one_value server_sections server_loads))
 PURE_CRATES := $(addprefix -p cachemark-,packets protocol storage tape trace)
 
 .PHONY: quick-python quick-rust

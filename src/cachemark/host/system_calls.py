@@ -29,8 +29,6 @@ _ENTRY = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((?:(\d+)<([^>]*)>)?")
 _RESUMED = re.compile(r"^(\d+) +\d+\.\d+ <\.\.\. (\w+) resumed>")
 # Threads that compile or collect garbage never make these calls.
 _OF_CONNECTIONS = frozenset({"sends", "recvs", "polls", "wakes"})
-_STANDARD_STREAMS = ("0", "1", "2")
-_NOTHING_THERE = "= -1 EAGAIN"
 
 
 class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,8 +91,10 @@ def _is_traced(pid: int) -> bool:
 
 
 def calls_between(log: Path, begin_unix_s: float, end_unix_s: float) -> SystemCalls:
-    """The system calls that began between two instants."""
+    """The system calls between two instants, from the first request to the last reply."""
     counts, by_thread = Counter[str](), Counter[str]()
+    # Since the last of both. Threads begin and end a run with more calls on a busy machine.
+    since = Counter[str]()
     # The kind of the unfinished call of each thread.
     unfinished: dict[str, str] = {}
     with log.open(encoding="utf-8", errors="replace") as lines:
@@ -102,19 +102,20 @@ def calls_between(log: Path, begin_unix_s: float, end_unix_s: float) -> SystemCa
             if resumed := _RESUMED.match(line):
                 kind = unfinished.pop(resumed[1], "")
             elif (entry := _ENTRY.match(line)) and begin_unix_s <= float(entry[2]) < end_unix_s:
-                if entry[4] in _STANDARD_STREAMS:
+                if entry[4] in ("0", "1", "2"):
                     continue
                 kind = _kind(entry[3], entry[5] or "")
-                counts[kind] += 1
+                since[kind] += 1
+                if kind in ("sends", "recvs"):
+                    counts, since = counts + since if counts else Counter([kind]), Counter[str]()
                 by_thread[entry[1]] += kind in _OF_CONNECTIONS
                 if line.endswith("<unfinished ...>\n"):
                     unfinished[entry[1]] = kind
-                    continue
             else:
                 continue
-            if kind == "recvs" and _NOTHING_THERE in line:
+            if kind == "recvs" and "= -1 EAGAIN" in line:
                 counts["empty_recvs"] += 1
-    return SystemCalls(counts=counts, by_thread=dict(+by_thread))
+    return SystemCalls(counts=counts or since, by_thread=dict(+by_thread))
 
 
 def _kind(name: str, target: str) -> str:

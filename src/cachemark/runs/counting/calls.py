@@ -13,7 +13,6 @@ from cachemark.model.counts import CALLS, Counts
 from cachemark.model.protocol_results import attempts_of
 from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
 
-# On a busy machine, a runtime's threads wake each other now and then: by chance for some of 100.
 _WARM_UP_OPS, _OPS = 20, 300
 # A thread that makes fewer calls has no part in each operation.
 _PART_OF_OPERATIONS = 0.5
