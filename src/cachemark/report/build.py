@@ -95,7 +95,7 @@ def _grid_report(
             *round_sections.sections(in_turns),
             *within_sections(summaries),
             *server_sections(experiment, summaries, outcomes),
-            *_published_sections(header, outcomes, summaries),
+            *_published_sections(header, outcomes, groups),
             *calibration.overhead_sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),
             *audited.sections(audit),
@@ -186,9 +186,11 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
 
 
 def _published_sections(
-    header: RunHeader, outcomes: Sequence[Outcome], summaries: Sequence[CellSummary]
+    header: RunHeader, outcomes: Sequence[Outcome], groups: Sequence[Group]
 ) -> list[Section]:
     """The published figures of the original of a suite, beside the measured ones."""
+    # At the level of the rankings, so that a rate is one number in a report.
+    summaries = [row.summary for group in groups for row in group.rows]
     setting = facts.sections(header, outcomes)
     if header.experiment.name == "emcache":
         own = [outcome for outcome in outcomes if not is_repeat(outcome.trial.cell)]

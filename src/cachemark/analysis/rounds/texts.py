@@ -71,7 +71,8 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
     if lead is None or lead.ratio is None:
         return _without_lead(ranking, question, of.rule, sitting_s)
     first, second = question.name(lead.first), question.name(lead.second)
-    best, ratio = best_words(ranking.figure), ratio_words(lead.ratio)
+    of_whom = _of_libraries(ranking)
+    best, ratio = f"{best_words(ranking.figure)}{of_whom}", ratio_words(lead.ratio)
     over = count_of(lead.count, lead.unit)
     if lead.scope == "within":
         wanted = max(of.rule.first, of.rule.least)
@@ -88,12 +89,20 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
         )
     if lead.answer == "equal":
         return (
-            f"{first} and {second}, the first two, are equal in {figure_words(ranking.figure)}"
-            f" within {100 * of.rule.margin:g} %: {ratio} ×."
+            f"{first} and {second}, the first two{of_whom}, are equal in"
+            f" {figure_words(ranking.figure)} within {100 * of.rule.margin:g} %: {ratio} ×."
         )
     if lead.answer == "open":
-        return f"{first} is first and {second} second, but {open_words(lead, of.rule, sitting_s)}"
+        placed = f"{first} is first{of_whom} and {second} second"
+        return f"{placed}, but {open_words(lead, of.rule, sitting_s)}"
     return f"{first} has {best}: {ratio} × {second}, the second{_p_words(lead)}.{_early(lead)}"
+
+
+def _of_libraries(ranking: Ranking) -> str:
+    """Words for a table whose top row is the yardstick, which is no choice; else empty."""
+    sign = 1 if ranking.more_is_better else -1
+    best = sign * ranking.places[0].value
+    return " of the libraries" if any(sign * of.value > best for of in ranking.beside) else ""
 
 
 def _p_words(lead: Comparison) -> str:

@@ -90,7 +90,7 @@ def _section(
         notes=[
             source,
             f"as published: {table.formula}; here {_MEAN[FIGURES[table.figure].is_mean]}; right: "
-            "successful single commands, by wall clock, geometric mean of the trials",
+            "successful single commands, by wall clock, as in the ranking",
             "× best: of the rows that have both figures",
             *_agreement([published_value(row, table) for row in table.row], here),
             *_averages(table, here),
