@@ -164,7 +164,7 @@ def test_the_bridge_decides_between_sets_and_not_the_machines_speed() -> None:
     assert [row.name for row in group.rows] == ["native", "b", "a", "x", "y"]
     assert leader(group) == "b"
     (line, *_) = found.answers
-    assert "b has the highest rate: 1.1" in line
+    assert "b has the highest rate of the libraries: 1.1" in line
     assert "× a, the second." in line
     native = group.rows[0]
     assert native.comparison is not None

@@ -34,7 +34,9 @@ def played(grid: Experiment, cells: list[Cell], seed: int, deviation: float) -> 
     levels = {cell: draw.uniform(0.5, 2) for cell in cells}
     return [
         longer(
-            at(outcome(grid.name, cell.client, cell.workload, cell.load, block), server=cell.server),
+            at(
+                outcome(grid.name, cell.client, cell.workload, cell.load, block), server=cell.server
+            ),
             levels[cell] * draw.lognormvariate(0, deviation),
         )
         for block in range(3)

@@ -71,31 +71,24 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
     if lead is None or lead.ratio is None:
         return _without_lead(ranking, question, of.rule, sitting_s)
     first, second = question.name(lead.first), question.name(lead.second)
-    of_whom = _of_libraries(ranking)
-    best, ratio = f"{best_words(ranking.figure)}{of_whom}", ratio_words(lead.ratio)
-    over = count_of(lead.count, lead.unit)
+    best, ratio = best_words(ranking.figure), ratio_words(lead.ratio)
+    whose, over = _of_libraries(ranking), count_of(lead.count, lead.unit)
+    ahead = f"{first} has {best}{whose}: {ratio} × {second}"
     if lead.scope == "within":
         wanted = max(of.rule.first, of.rule.least)
-        return (
-            f"Within {over}, {first} has {best}: {ratio} × {second}."
-            f" That is no answer yet: it takes {count_of(wanted, lead.unit)}"
-            f"{_minutes_words(wanted - lead.count, sitting_s)}."
-        )
+        longer = _minutes_words(wanted - lead.count, sitting_s)
+        takes = f"{count_of(wanted, lead.unit)}{longer}"
+        return f"Within {over}, {ahead}. That is no answer yet: it takes {takes}."
     if of.answered_at == 0:
-        return (
-            f"So far, after {over}, {first} has {best}: {ratio} × {second}."
-            f" The first answer comes after {of.rule.first}"
-            f"{_minutes_words(of.rule.first - lead.count, sitting_s)}."
-        )
+        when = f"{of.rule.first}{_minutes_words(of.rule.first - lead.count, sitting_s)}"
+        return f"So far, after {over}, {ahead}. The first answer comes after {when}."
     if lead.answer == "equal":
-        return (
-            f"{first} and {second}, the first two{of_whom}, are equal in"
-            f" {figure_words(ranking.figure)} within {100 * of.rule.margin:g} %: {ratio} ×."
-        )
+        words = f"equal in {figure_words(ranking.figure)} within {100 * of.rule.margin:g} %"
+        return f"{first} and {second}, the first two{whose}, are {words}: {ratio} ×."
     if lead.answer == "open":
-        placed = f"{first} is first{of_whom} and {second} second"
-        return f"{placed}, but {open_words(lead, of.rule, sitting_s)}"
-    return f"{first} has {best}: {ratio} × {second}, the second{_p_words(lead)}.{_early(lead)}"
+        reason = open_words(lead, of.rule, sitting_s)
+        return f"{first} is first{whose} and {second} second, but {reason}"
+    return f"{ahead}, the second{_p_words(lead)}.{_early(lead)}"
 
 
 def _of_libraries(ranking: Ranking) -> str:

@@ -109,14 +109,9 @@ def _columns(
     """Heading and cells of each column. A side column without a figure is left out."""
     sides = SIDE_COLUMNS[table.figure]
     then = [published_value(row, table) for row in table.row]
-    published_sides = [
-        (f"published: {side.title}", [side.published(row) for row in table.row])
-        for side in sides
-        if side.published
-    ]
-    sides_here = [
-        (f"here: {side.title}", [side.here(own) for own in trials]) for side in sides if side.here
-    ]
+    beside = [(f"published: {side.title}", list(map(side.published, table.row)))
+              for side in sides if side.published]  # fmt: skip
+    beside += [(f"here: {side.title}", list(map(side.here, trials))) for side in sides if side.here]
     return [
         ("cell", [row.label for row in table.row]),
         (
@@ -126,8 +121,7 @@ def _columns(
         ("× best", _times(then, here, table)),
         (f"as published, here, {table.unit}", [_digits(value) for value in here]),
         ("× best", _times(here, then, table)),
-        *[side for side in published_sides if set(side[1]) != {"–"}],
-        *[side for side in sides_here if set(side[1]) != {"–"}],
+        *[side for side in beside if set(side[1]) != {"–"}],
         ("right: ops/s", rates),
         ("client of today", [row.client or "no client of today" for row in table.row]),
     ]
