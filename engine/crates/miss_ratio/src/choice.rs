@@ -58,13 +58,13 @@ pub struct Choice {
     numbers: Vec<u32>,
     hot_keys: usize,
     /// Requests of a place, at most, and the weight of its keys.
-    weights: Vec<(u16, u32)>,
-    requests_at: Arc<[u16]>,
+    weights: Vec<(u8, u32)>,
+    requests_at: Arc<Vec<u8>>,
 }
 
 impl Choice {
     /// Follow this part of the keys (1: all), and these keys. `requests_at`: what the population knows.
-    pub fn new(part: f64, hot: &[HottestKey], requests_at: &Arc<[u16]>) -> Choice {
+    pub fn new(part: f64, hot: &[HottestKey], requests_at: &Arc<Vec<u8>>) -> Choice {
         let all = part >= 1.0;
         let (part, hot) = if all { (1.0, &[][..]) } else { (part, hot) };
         let taken = (part * (1u64 << PLACES_LOG2) as f64).round() as u64;
@@ -81,7 +81,7 @@ impl Choice {
             hot_keys: 0,
             weights: match is_weighed {
                 true => weights(part, taken as usize, requests_at),
-                false => vec![(u16::MAX, Stand::for_keys(false, 1.0 / part).weight)],
+                false => vec![(u8::MAX, Stand::for_keys(false, 1.0 / part).weight)],
             },
             requests_at: if is_weighed { Arc::clone(requests_at) } else { Arc::default() },
         };
@@ -156,8 +156,8 @@ impl Choice {
 }
 
 /// The weights of keys by the requests of their places, of which the first ones are taken.
-fn weights(part: f64, taken: usize, requests_at: &[u16]) -> Vec<(u16, u32)> {
-    let mut places = vec![(0u32, 0u32); 1 << 16];
+fn weights(part: f64, taken: usize, requests_at: &[u8]) -> Vec<(u8, u32)> {
+    let mut places = [(0u32, 0u32); 1 << 8];
     for (place, requests) in requests_at.iter().enumerate() {
         let (all, own) = &mut places[*requests as usize];
         *all += 1;
@@ -166,10 +166,10 @@ fn weights(part: f64, taken: usize, requests_at: &[u16]) -> Vec<(u16, u32)> {
     let is_enough = |places: u32| f64::from(places) * part >= LEAST_PLACES;
     let mut left: u32 = places[1..].iter().map(|(all, _)| all).sum();
     let (mut weights, mut sums) = (Vec::new(), (0, 0));
-    for (requests, (all, own)) in (0..=u16::MAX).zip(places).skip(1) {
+    for (requests, (all, own)) in (0..=u8::MAX).zip(places).skip(1) {
         sums = (sums.0 + all, sums.1 + own);
         left -= all;
-        if requests == u16::MAX || is_enough(sums.0) && is_enough(left) && sums.1 > 0 {
+        if requests == u8::MAX || is_enough(sums.0) && is_enough(left) && sums.1 > 0 {
             let keys = if sums.1 == 0 { 1.0 / part } else { f64::from(sums.0) / f64::from(sums.1) };
             weights.push((requests, Stand::for_keys(false, keys).weight));
             sums = (0, 0);

@@ -44,8 +44,8 @@ pub struct Population {
     pub hot: Vec<HottestKey>,
     /// The mean that memcached charges for an item, of the requests that have a size.
     pub mean_charged_bytes: f64,
-    /// The requests of all keys at a place, at most 65,535; empty if they were not counted.
-    pub requests_at: Arc<[u16]>,
+    /// The requests of all keys at a place, at most 255; empty if they were not counted.
+    pub requests_at: Arc<Vec<u8>>,
 }
 
 /// A key, its part of all requests, and what memcached charges for its item.
@@ -66,7 +66,7 @@ impl Population {
 
 #[derive(Clone, Copy, Default)]
 struct Count {
-    requests: u64,
+    requests: u32,
     charged_bytes: u32,
 }
 
@@ -74,7 +74,7 @@ struct Count {
 #[derive(Default)]
 pub struct Hottest {
     requests: u64,
-    requests_at: Vec<u16>,
+    requests_at: Vec<u8>,
     last_s: u32,
     counts: HashMap<u64, Count, FixedState>,
     sized: u64,
@@ -111,14 +111,14 @@ impl Hottest {
         }
     }
 
-    fn count(&mut self, request: &Request, weight: u64) {
+    fn count(&mut self, request: &Request, weight: u32) {
         let count = self.counts.entry(request.hash).or_default();
-        count.requests += weight;
+        count.requests = count.requests.saturating_add(weight);
         if request.value_bytes != NO_SIZE {
             let bytes = item_bytes(request.key_bytes, request.value_bytes);
             count.charged_bytes = self.slabs.charged_bytes(bytes).unwrap_or(0);
-            self.sized += weight;
-            self.sized_bytes += weight * u64::from(count.charged_bytes);
+            self.sized += u64::from(weight);
+            self.sized_bytes += u64::from(weight) * u64::from(count.charged_bytes);
         }
         let step = (1.0 / FORGOTTEN_PART) as u64;
         if self.requests - self.forgotten_at >= step {
@@ -134,7 +134,7 @@ impl Hottest {
         let all = self.requests as f64;
         let hot_key = |(hash, count): (&u64, &Count)| HottestKey {
             hash: *hash,
-            share: count.requests as f64 / all,
+            share: f64::from(count.requests) / all,
             charged_bytes: count.charged_bytes,
         };
         let is_hot = |key: &HottestKey| key.share >= HOT_PART - FORGOTTEN_PART;
@@ -147,7 +147,7 @@ impl Hottest {
             last_s: self.last_s,
             hot,
             mean_charged_bytes: self.sized_bytes as f64 / self.sized.max(1) as f64,
-            requests_at: self.requests_at.into(),
+            requests_at: Arc::new(self.requests_at),
         }
     }
 }

@@ -74,7 +74,7 @@ impl Memcached {
         self.set_pages(from, self.classes[from].pages - 1);
         while self.classes[from].used > self.classes[from].capacity {
             let lists = [COLD, HOT, WARM].into_iter();
-            let Some(item) = lists.filter_map(|lru| self.oldest_alive(from, lru)).next() else {
+            let Some(item) = lists.filter_map(|lru| self.oldest(from, lru)).next() else {
                 break;
             };
             self.unlink(item);

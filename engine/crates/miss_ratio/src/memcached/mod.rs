@@ -4,9 +4,11 @@
 //! on. A maintainer moves the oldest of HOT and WARM when they have more than 20 % and 40 % of their class, or are older
 //! than 0.2 and 2 times the oldest of COLD: to COLD, or to WARM if it is active. An active item of COLD goes to WARM when
 //! it is hit. Only COLD is evicted from. Once a second a page moves from the class with the oldest items to the one with
-//! the youngest that evicts, if their ages differ by more than 20 %.
+//! the youngest that evicts, if their ages differ by more than 20 %. An item that has expired stays until it is asked for,
+//! is the oldest of its list, or the crawler comes.
 
 mod automove;
+mod crawler;
 mod second;
 
 use std::collections::HashMap;
@@ -17,6 +19,7 @@ use crate::deadlines::{Deadlines, NEVER_S, deadline_s};
 use crate::fills::{Fill, Step, Task};
 use crate::list::{END, Links, List};
 use crate::slabs::{SlabClasses, item_bytes};
+use crawler::Crawl;
 use second::{Second, WINDOW_S};
 
 const HOT: usize = 0;
@@ -59,6 +62,7 @@ struct Class {
     history: [Second; WINDOW_S],
     evicted_before: u64,
     pages_before: u32,
+    crawl: Crawl,
 }
 
 /// A memcached with some memory.
@@ -111,7 +115,7 @@ impl Memcached {
     /// Play a step. `Some(hit)` for a get.
     pub fn play(&mut self, step: &Step) -> Option<bool> {
         self.pass_time(step.at_s);
-        let found = self.numbers.get(&step.hash).copied();
+        let found = self.found(step.hash);
         match step.task {
             Task::Get(fill) => {
                 match (found, fill) {
@@ -128,14 +132,27 @@ impl Memcached {
             Task::Delete => found.map_or((), |item| self.unlink(item)),
             Task::Touch(ttl_s) => {
                 if let Some(item) = found {
-                    self.items[item as usize].until_s = deadline_s(step.at_s, ttl_s);
-                    self.look_later(item);
+                    self.expire_at(item, deadline_s(step.at_s, ttl_s));
                     self.bump(item);
                 }
             }
             Task::Use => found.map_or((), |item| self.bump(item)),
         }
         None
+    }
+
+    /// The item of a key. One that has expired is removed.
+    fn found(&mut self, hash: u64) -> Option<u32> {
+        let number = *self.numbers.get(&hash)?;
+        if self.has_expired(number) {
+            self.unlink(number);
+            return None;
+        }
+        Some(number)
+    }
+
+    fn has_expired(&self, number: u32) -> bool {
+        self.items[number as usize].until_s <= self.second
     }
 
     fn store(&mut self, step: &Step, replaced: Option<u32>, fill: Fill) {
@@ -154,7 +171,7 @@ impl Memcached {
         }
         let item = self.new_item(Item {
             hash: step.hash,
-            until_s: deadline_s(step.at_s, fill.ttl_s),
+            until_s: NEVER_S,
             time_s: step.at_s,
             class: class as u8,
             chunks,
@@ -166,7 +183,7 @@ impl Memcached {
         self.numbers.insert(step.hash, item);
         self.link(item, HOT);
         self.classes[class].used += u64::from(chunks);
-        self.look_later(item);
+        self.expire_at(item, deadline_s(step.at_s, fill.ttl_s));
         self.maintain(class);
     }
 
@@ -215,9 +232,9 @@ impl Memcached {
             if !is_full(&self.classes[class]) {
                 return true;
             }
-            match self.oldest_alive(class, COLD) {
+            match self.oldest(class, COLD) {
                 Some(item) => {
-                    self.classes[class].evicted += 1;
+                    self.classes[class].evicted += u64::from(!self.has_expired(item));
                     self.unlink(item);
                 }
                 None => drop(self.pull(class, HOT, 0, u32::MAX)),
@@ -273,6 +290,11 @@ impl Memcached {
             if oldest == END {
                 break;
             }
+            if self.has_expired(oldest) {
+                self.unlink(oldest);
+                moved = true;
+                continue;
+            }
             let item = &mut self.items[oldest as usize];
             let age_s = self.second - item.time_s;
             if std::mem::take(&mut item.active) {
@@ -293,7 +315,7 @@ impl Memcached {
         moved
     }
 
-    fn oldest_alive(&self, class: usize, lru: usize) -> Option<u32> {
+    fn oldest(&self, class: usize, lru: usize) -> Option<u32> {
         let oldest = self.classes[class].lists[lru].oldest;
         (oldest != END).then_some(oldest)
     }
@@ -315,37 +337,21 @@ impl Memcached {
 
     fn unlink(&mut self, number: u32) {
         self.take(number);
+        self.forget_expiry(number);
         let item = self.items[number as usize];
         self.classes[item.class as usize].used -= u64::from(item.chunks);
         self.numbers.remove(&item.hash);
         self.free.push(number);
     }
 
-    fn look_later(&mut self, number: u32) {
-        let item = &mut self.items[number as usize];
-        if !item.has_look && item.until_s != NEVER_S {
-            item.has_look = true;
-            self.deadlines.look_at(item.until_s, item.hash);
-        }
-    }
-
-    /// Seconds pass: items expire, and pages move.
+    /// Seconds pass: the crawler removes items, and pages move.
     fn pass_time(&mut self, now_s: u32) {
-        while let Some(hashes) = self.deadlines.due(now_s) {
-            for hash in hashes {
-                let Some(&number) = self.numbers.get(&hash) else { continue };
-                self.items[number as usize].has_look = false;
-                if self.items[number as usize].until_s <= now_s {
-                    self.unlink(number);
-                } else {
-                    self.look_later(number);
-                }
-            }
-        }
         // In a longer pause nothing changes after this.
         let passed = now_s.saturating_sub(self.second).min(2 * WINDOW_S as u32);
         for second in (0..passed).rev() {
             self.second = now_s - second;
+            self.note_expired();
+            (0..self.classes.len()).for_each(|class| self.crawl(class));
             self.move_page();
         }
         self.second = self.second.max(now_s);

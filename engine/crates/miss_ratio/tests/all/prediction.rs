@@ -277,3 +277,22 @@ fn items_have_the_classes_of_memcached() {
     assert_eq!(slabs.class_of(1 << 21), None);
     assert_eq!(slabs.charged_bytes(100), Some(120));
 }
+
+#[test]
+fn expired_items_keep_their_memory_until_a_crawl() {
+    let mut cache = Memcached::new(64 << 20, 1.0);
+    let mut play = |key: u64, at_s: u32, task: Task| {
+        let (hash, number, key_bytes) = (hash(key), key as u32, 20);
+        let hit = cache.play(&Step { hash, number, at_s, key_bytes, value_bytes: Some(100), task });
+        (hit, cache.classes().iter().map(|(used, _)| used).sum::<u64>())
+    };
+    let stored = |ttl_s| Task::Set(Fill { value_bytes: 100, ttl_s });
+    play(1, 1, stored(0));
+    for key in 2..100 {
+        assert_eq!(play(key, 1, stored(10)), (None, key));
+    }
+    assert_eq!(play(1, 30, Task::Get(None)), (Some(true), 99));
+    assert_eq!(play(2, 30, Task::Get(None)), (Some(false), 98));
+    assert_eq!(play(200, 65, Task::Get(None)), (Some(false), 98));
+    assert_eq!(play(1, 66, Task::Get(None)), (Some(true), 1));
+}
