@@ -5,7 +5,7 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cachemark.analysis.number_format import number
@@ -46,6 +46,8 @@ def played(grid: Experiment, cells: list[Cell], seed: int, deviation: float) -> 
 
 @pytest.mark.parametrize("suite", FORMS)
 @settings(max_examples=12, deadline=None)
+# The million reads of one process, whose table has another number in its title.
+@example(seed=2642, deviation=0.001)
 @given(seed=st.integers(0, 10_000), deviation=st.sampled_from([0.001, 0.05, 0.4]))
 def test_sentences_name_the_first_two_of_their_tables(
     suite: str, seed: int, deviation: float

@@ -117,5 +117,5 @@ def _answer(claim: _Claim, ratio: Interval, processes: int) -> str:
 
 
 def _processes(table: PublishedTable) -> int:
-    """The number of processes, which ends a table's title: `Write, 10 processes`."""
-    return int(table.title.split()[-2])
+    """The number of processes in a table's title: `Write, 10 processes`."""
+    return int(table.title.split(", ")[1].split()[0])
