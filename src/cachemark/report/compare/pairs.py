@@ -1,19 +1,24 @@
-"""The rows of a comparison, a family of tests for each figure, and the notes on them."""
+"""The pairs of a comparison: which can be compared, a family of tests for each figure, notes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from cachemark.analysis.number_format import counted, hidden_by
-from cachemark.analysis.rounds.looks import MAX_SITTINGS
+from cachemark.analysis.rounds.looks import MAX_SITTINGS, StopRule
 from cachemark.analysis.statistics import FIGURES, Comparison, evictions
 from cachemark.analysis.stored_runs import MIN_RUNS, NOT_IN_TURNS
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.model.work_identity import changed_settings, definition
 from cachemark.report.cells import CELL_FIELDS, cell_title
-from cachemark.report.compare.model import ComparisonRow
+from cachemark.report.compare.model import ComparisonReport, ComparisonRow
+from cachemark.report.compare.selection import figures_for, rejection_reason, valid_trials
 
 Runs = Sequence[Sequence[Outcome]]
+# The trials of each run of a cell, and when the run began.
+CellRuns = Sequence[tuple[str, Sequence[Outcome]]]
+_Reasons = list[tuple[Cell, str]]
 _FEW = 5
 
 
@@ -33,18 +38,118 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         return [trial for run in (*self.before, *self.after) for trial in run]
 
 
-def rows_of(
-    pairs: Sequence[Pair], by_figure: Mapping[str, Mapping[int, Comparison]]
+class SortedCells(msgspec.Struct, frozen=True, kw_only=True):
+    """The pairs of cells that can be compared, and the other cells, each with the reason.
+
+    `lost`: they have valid trials in the baseline only.
+    """
+
+    pairs: list[Pair]
+    lost: _Reasons
+    left_out: _Reasons
+
+
+def sort_out(
+    cells: Iterable[tuple[Cell, Cell]],
+    played: tuple[Mapping[Cell, CellRuns], Mapping[Cell, CellRuns]],
+    names: tuple[str, str] | None,
+) -> SortedCells:
+    """Sort pairs of cells of two sides, which have these names; None: both are of one run.
+
+    Cells of two sides are compared if their work is the same.
+    """
+    found = SortedCells(pairs=[], lost=[], left_out=[])
+    for both in cells:
+        runs = played[0].get(both[0], ()), played[1].get(both[1], ())
+        before, after = ([trial for _, run in side for trial in run] for side in runs)
+        known = bool(valid_trials(before)), bool(valid_trials(after))
+        if known[0] and after and not known[1]:
+            found.lost.append((both[1], rejection_reason(after)))
+        elif reason := _incomparable_reason(before, after, names):
+            found.left_out.append((both[known[0]], reason))
+        else:
+            found.pairs.append(_pair(both, *runs))
+    return found
+
+
+def _pair(cells: tuple[Cell, Cell], before: CellRuns, after: CellRuns) -> Pair:
+    first, second = (
+        [(at, valid) for at, run in side if (valid := valid_trials(run))]
+        for side in (before, after)
+    )
+    return Pair(
+        baseline=cells[0],
+        other=cells[1],
+        before=[run for _, run in first],
+        after=[run for _, run in second],
+        before_began=[at for at, _ in first],
+        after_began=[at for at, _ in second],
+    )
+
+
+def _incomparable_reason(
+    before: list[Outcome], after: list[Outcome], names: tuple[str, str] | None
+) -> str:
+    """The reason why two cells cannot be compared; empty if they can."""
+    if not valid_trials(before) and not valid_trials(after):
+        return f"no valid trial: {rejection_reason(after or before)}"
+    for number, trials in enumerate((before, after)):
+        if not valid_trials(trials):
+            where = f" in {names[number]}" if names else ""
+            return f"no valid trial{where}: {rejection_reason(trials)}"
+    if names is None:
+        return ""
+    changed = changed_settings(definition(before[0]), definition(after[0]))
+    return f"the work differs: {'; '.join(changed)}" if changed else ""
+
+
+def compare_pairs_of(
+    found: SortedCells,
+    figures: Sequence[str],
+    compare: Callable[[str, dict[int, Pair]], Mapping[int, Comparison]],
 ) -> list[ComparisonRow]:
-    """One row for each pair; `by_figure` has the comparisons by the number of the pair."""
+    """One row for each pair; `compare` compares all pairs that have a figure, by their numbers."""
+    wanted = [[of.name for of in figures_for(figures, pair.trials)] for pair in found.pairs]
+    by_figure = {
+        name: compare(name, {n: found.pairs[n] for n, of in enumerate(wanted) if name in of})
+        for name in dict.fromkeys(name for of_pair in wanted for name in of_pair)
+    }
     return [
         ComparisonRow(
             baseline=pair.baseline,
             other=pair.other,
             comparisons=[of[number] for of in by_figure.values() if number in of],
         )
-        for number, pair in enumerate(pairs)
+        for number, pair in enumerate(found.pairs)
     ]
+
+
+def report_of(
+    names: tuple[str, str],
+    found: SortedCells,
+    rows: Sequence[ComparisonRow],
+    rule: StopRule,
+    margin_percent: float,
+    *,
+    differences: Sequence[str] | None = None,
+    more_notes: Sequence[str] = (),
+) -> ComparisonReport:
+    """The comparison of two sides with these names; without `differences`, of parts of one run."""
+    return ComparisonReport(
+        baseline=names[0],
+        other=names[1],
+        paired=differences is None,
+        margin_percent=margin_percent,
+        level=rule.level,
+        tests=count_tests(rows),
+        rows=list(rows),
+        lost=reason_lines([*_missing_figures(rows, lost=True), *found.lost]),
+        lost_cells=[cell for cell, _ in found.lost],
+        left_out=reason_lines([*_missing_figures(rows, lost=False), *found.left_out]),
+        left_out_cells=[cell for cell, _ in found.left_out],
+        differences=list(differences or ()),
+        notes=[*more_notes, *_notes(rows, found.pairs)],
+    )
 
 
 def count_tests(rows: Sequence[ComparisonRow]) -> int:
@@ -53,7 +158,7 @@ def count_tests(rows: Sequence[ComparisonRow]) -> int:
     return max(Counter(tested).values(), default=0)
 
 
-def missing_figures(rows: Sequence[ComparisonRow], *, lost: bool) -> list[tuple[Cell, str]]:
+def _missing_figures(rows: Sequence[ComparisonRow], *, lost: bool) -> _Reasons:
     """Missing figures with the reason: with `lost`, those that only the baseline has."""
     return [
         (row.other, f"{FIGURES[of.figure].title}: {of.why}")
@@ -82,7 +187,7 @@ def _several(cells: list[Cell]) -> str:
     return " · ".join([*common, f"{len(cells)} cells"])
 
 
-def notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
+def _notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
     """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
     shown = [(row, of) for row in rows for of in row.comparisons if of.ratio]
     lines = [*_untested(shown), *_few(shown)]

@@ -7,7 +7,7 @@ import msgspec
 from cachemark.analysis.statistics import FIGURES, Figure
 from cachemark.model.errors import UsageError, similar_name
 from cachemark.model.outcome import Cell, Outcome
-from cachemark.model.plan import is_repeat
+from cachemark.model.plan import NO_SERVER, is_repeat
 from cachemark.report.cells import CELL_FIELDS
 
 # The schedule of an open loop gives all clients the same rate: times distinguish them.
@@ -28,6 +28,11 @@ class CellFilter(msgspec.Struct, frozen=True, kw_only=True):
             not getattr(self, field) or getattr(cell, field) in getattr(self, field)
             for field in CELL_FIELDS
         )
+
+    @property
+    def fields(self) -> set[str]:
+        """The kinds of which it has names."""
+        return {field for field in CELL_FIELDS if getattr(self, field)}
 
     def check(self, cells: Iterable[Cell], where: str) -> None:
         """Check that each name occurs in some cell. Raises UsageError."""
@@ -79,3 +84,27 @@ def figures_for(names: Sequence[str], trials: Sequence[Outcome]) -> list[Figure]
         return [FIGURES[name] for name in names]
     closed = all(trial.load.schedule == "closed" for trial in trials)
     return [FIGURES[name] for name in (_CLOSED if closed else _OPEN)]
+
+
+def counterparts(
+    first: CellFilter, second: CellFilter, before: Iterable[Cell], after: Iterable[Cell]
+) -> list[tuple[Cell, Cell]]:
+    """Each cell of the first side with its counterparts; with the expected cell if it has none."""
+    known = list(after)
+    free = first.fields & second.fields
+    changed = {field: getattr(second, field)[0] for field in free}
+    pairs: list[tuple[Cell, Cell]] = []
+    for cell in filter(first.has, before):
+        expected = msgspec.structs.replace(cell, **changed)
+        counterparts = [one for one in known if second.has(one) and _is(one, expected, free)]
+        if not counterparts and second.has(expected):
+            counterparts = [expected]
+        pairs += [(cell, one) for one in counterparts]
+    return pairs
+
+
+def _is(cell: Cell, expected: Cell, free: set[str]) -> bool:
+    """Whether a cell is the expected one. An in-process cache is compared with any server's."""
+    if "client" in free and "server" not in free and NO_SERVER in (cell.server, expected.server):
+        return msgspec.structs.replace(cell, server=expected.server) == expected
+    return cell == expected

@@ -4,22 +4,19 @@ A text such as `go/gomemcache` or `go/gomemcache · embedded` names cells. What 
 be the same on both sides, so two texts can name several pairs.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import permutations, product
 
 import msgspec
 
 from cachemark.model.errors import UsageError, similar_name
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import NO_SERVER
 from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
 from cachemark.report.compare.model import ComparisonReport
-from cachemark.report.compare.selection import CellFilter, trials_by_cell
+from cachemark.report.compare.selection import CellFilter, counterparts, trials_by_cell
 from cachemark.report.compare.two_runs import Side, compare_sides
-from cachemark.report.compare.within_run import compare_within_run
+from cachemark.report.compare.within_run import FACTORS, compare_within_run
 
-# An operation of one workload is not an operation of another.
-_FACTORS = ("client", "server", "load")
 _LISTED = 3
 
 
@@ -66,9 +63,9 @@ def name_pairs(
     A name of both a client and a server is read as the kind of the other text.
     """
     firsts, seconds = (readings(*one) for one in zip(texts, cells, where, strict=True))
-    likely = sorted(product(firsts, seconds), key=lambda both: _fields(both[0]) != _fields(both[1]))
+    likely = sorted(product(firsts, seconds), key=lambda both: both[0].fields != both[1].fields)
     for first, second in likely:
-        pairs = _pairs(first, second, *cells)
+        pairs = counterparts(first, second, *cells)
         if any(other in cells[1] for _, other in pairs):
             return Naming(first=first, second=second, pairs=pairs)
     raise UsageError(
@@ -111,41 +108,13 @@ def one_filter(found: Naming) -> CellFilter:
     if not differing:
         name = cell_title(found.pairs[0][0])
         raise UsageError(f"{name}: cannot be compared with itself", "name two different ones")
-    if len(differing) > 1 or differing[0] not in _FACTORS:
+    if len(differing) > 1 or differing[0] not in FACTORS:
         raise UsageError(
             f"the cells differ in their {' and '.join(differing)}: within one run, two clients, "
             "two servers or two loads are compared",
             "name cells that differ in one of them only",
         )
     return CellFilter(**both)
-
-
-def _pairs(
-    first: CellFilter, second: CellFilter, before: Iterable[Cell], after: Iterable[Cell]
-) -> list[tuple[Cell, Cell]]:
-    """Each cell of the first side with its counterparts; with the expected cell if it has none."""
-    known = list(after)
-    free = _fields(first) & _fields(second)
-    changed = {field: getattr(second, field)[0] for field in free}
-    pairs: list[tuple[Cell, Cell]] = []
-    for cell in filter(first.has, before):
-        expected = msgspec.structs.replace(cell, **changed)
-        counterparts = [one for one in known if second.has(one) and _is(one, expected, free)]
-        if not counterparts and second.has(expected):
-            counterparts = [expected]
-        pairs += [(cell, one) for one in counterparts]
-    return pairs
-
-
-def _is(cell: Cell, expected: Cell, free: set[str]) -> bool:
-    """Whether a cell is the expected one. An in-process cache is compared with any server's."""
-    if "client" in free and "server" not in free and NO_SERVER in (cell.server, expected.server):
-        return msgspec.structs.replace(cell, server=expected.server) == expected
-    return cell == expected
-
-
-def _fields(of: CellFilter) -> set[str]:
-    return {field for field in CELL_FIELDS if getattr(of, field)}
 
 
 def _titles(cells: Collection[Cell]) -> str:
