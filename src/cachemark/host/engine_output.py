@@ -36,8 +36,7 @@ def engine_output(arguments: list[str], remedy: str, *, stops: bool = False) -> 
 
 def write_tape(path: Path, *words: str) -> None:
     """Write a tape, with options of the engine. Raises UsageError if the engine refuses them."""
-    command = [binary_path(), "tape", "write", *words, "--out", str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        text = engine_error_text(ended.stderr).removeprefix("error: ")
-        raise UsageError(text.splitlines()[0])
+    try:
+        engine_output(["tape", "write", *words, "--out", str(path)], "")
+    except UsageError as error:
+        raise UsageError(error.text.removeprefix("error: ").splitlines()[0]) from error

@@ -9,8 +9,8 @@ from cachemark.endpoints.servers import parse_spec, running
 from cachemark.host import process
 from cachemark.model.counts import Counts
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
-from cachemark.runs.counting.allocations import count_allocations
 from cachemark.runs.counting.player import CountingPlace, Work
+from cachemark.runs.counting.processor import count_allocations
 from cachemark.runs.tapes import TapeCache
 
 

@@ -26,10 +26,10 @@ ALLOWED = {
     "runs/agents/dask_settings.py": 1,  # cachemark's own settings
     "runs/agents/identity.py": 1,  # cachemark's own sources
     "runs/calibrate/sweep.py": 1,  # a method of this name, which opens no file
-    "runs/counting/allocations.py": 1,  # a new temporary folder of the own user
-    "runs/counting/player.py": 1,  # the same
-    "runs/counting/profiles.py": 1,  # a new temporary folder of the own user
-    "runs/counting/traffic.py": 1,  # a new temporary folder of the own user
+    "runs/counting/player.py": 1,  # a new temporary folder of the own user
+    "runs/counting/processor.py": 1,  # the same
+    "runs/counting/profiles.py": 1,  # the same
+    "runs/counting/traffic.py": 1,  # the same
     "runs/jmh.py": 5,  # a new temporary folder of the own user
     "runs/resilience/injection.py": 4,  # /etc/hosts, and a new temporary folder
     "runs/storage/archive.py": 3,  # new files ("xb"), and a member of an archive

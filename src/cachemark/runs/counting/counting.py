@@ -16,10 +16,14 @@ from cachemark.model.counts import CountedWork, Counts, FoldedStacks, UnitCosts
 from cachemark.model.errors import TrialError, UsageError, with_remedy
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.units import parse_size
-from cachemark.runs.counting.allocations import count_allocations
 from cachemark.runs.counting.calls import count_calls
 from cachemark.runs.counting.player import CountingPlace, Work, playing, server_of
-from cachemark.runs.counting.processor import NO_LOOP, count_processor, without_loop
+from cachemark.runs.counting.processor import (
+    NO_LOOP,
+    count_allocations,
+    count_processor,
+    without_loop,
+)
 from cachemark.runs.counting.profiles import take_profiles
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.tapes import TapeCache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import sub
 from pathlib import Path
@@ -56,14 +56,16 @@ def server_of(client: ClientSpec) -> ServerSpec:
 
 
 class CountingPlayer:
-    """One worker of a client, with one caller."""
+    """One worker of a client, with one caller.
 
-    def __init__(self, client: ClientSpec, fleet: Fleet) -> None:
+    `allocations` is the file of the allocator that counts, if the worker has one.
+    """
+
+    def __init__(self, client: ClientSpec, fleet: Fleet, allocations: Path | None) -> None:
         self.client = client
         self.fleet = fleet
         self.ready = fleet.hello(_READY_S)
-        # The file of the allocator that counts, if the worker has one.
-        self.allocations: Path | None = None
+        self._allocations = allocations
 
     def lacking(self, work: Work, server: RunningServer) -> str:
         """The reason why the client cannot play this work; empty if it can."""
@@ -107,14 +109,14 @@ class CountingPlayer:
         """
         before = self._allocated()
         done = self._play(RunRequest(phase="measure", ops=ops, heap=heap))
-        if not self.allocations:
+        if not self._allocations:
             return done
         allocations, size = map(sub, self._allocated(), before)
         counted = HeapWork(allocations=allocations, allocated_bytes=size)
         return msgspec.structs.replace(done, heap=counted)
 
     def _allocated(self) -> tuple[int, ...]:
-        return unpack("@QQ", self.allocations.read_bytes()) if self.allocations else ()
+        return unpack("@QQ", self._allocations.read_bytes()) if self._allocations else ()
 
     def play_for(self, length_ms: int) -> Done:
         """Play for this time; all operations must succeed. Raises TrialError."""
@@ -128,17 +130,24 @@ class CountingPlayer:
 
 @contextmanager
 def playing(
-    client: ClientSpec, cpus: str, wrapped: Callable[[list[str]], Sequence[str]] = list
+    client: ClientSpec,
+    cpus: str,
+    wrapped: Callable[[list[str]], Sequence[str]] = list,
+    *,
+    variables: Mapping[str, object] | None = None,
+    allocations: Path | None = None,
 ) -> Generator[CountingPlayer]:
     """Start a worker of a client on these CPUs; another program may be wrapped around its command.
 
-    Raises TrialError, UnsupportedError.
+    `variables` are added to its environment. `allocations` as in `CountingPlayer`. Raises
+    TrialError, UnsupportedError.
     """
     if missing := client.client.missing():
         raise UnsupportedError(missing, client.client.setup)
-    command = list(wrapped(client.client.command))
-    with Fleet(command, 1, cpus=cpus, name=client.client.id) as fleet:
-        yield CountingPlayer(client, fleet)
+    settings = [f"{name}={value}" for name, value in (variables or {}).items()]
+    command = ["env", *settings, *client.client.command] if settings else client.client.command
+    with Fleet(list(wrapped(command)), 1, cpus=cpus, name=client.client.id) as fleet:
+        yield CountingPlayer(client, fleet, allocations)
         fleet.bye()
 
 

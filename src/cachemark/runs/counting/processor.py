@@ -27,6 +27,8 @@ _LEAST_OPS, _MOST_OPS = 10, 400_000
 _LONG, _SHORT = 10, 1
 # A thread that starts and ends between two readings is not seen.
 _LEAST_SEEN = 0.9
+# On a busy machine a worker reports progress more often; over 1,000 operations that is little.
+_ALLOCATING_OPS = 1000
 
 # For clients without a `null` beside them.
 NO_LOOP = Counts(**dict.fromkeys(LOOP_FIGURES, 0.0))
@@ -97,12 +99,28 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, pid: int |
     )
 
 
-def count_memory(player: CountingPlayer, work: Work, server: RunningServer, ops: int) -> Counts:
-    """The memory of one operation alone. Raises TrialError."""
+def count_allocations(
+    client: ClientSpec, works: Sequence[Work], server: RunningServer, place: CountingPlace
+) -> dict[str, Counts]:
+    """The memory of one operation of each work, by its kind, under an allocator that counts.
+
+    Empty if the client's language, such as C or Rust, has no such allocator. Raises TrialError,
+    UnsupportedError.
+    """
+    allocator, counts = client.client.counting_allocator, place.folder / "allocations"
+    if not allocator or not Path(allocator).exists():
+        return {}
+    counts.write_bytes(bytes(16))
+    variables = {"LD_PRELOAD": allocator, "CACHEMARK_ALLOCATIONS": counts}
+    with playing(client, place.worker_cpus, variables=variables, allocations=counts) as player:
+        return {work.kind: _count_memory(player, work, server) for work in works}
+
+
+def _count_memory(player: CountingPlayer, work: Work, server: RunningServer) -> Counts:
     player.prepare(work, server)
-    player.play(ops)
-    plays = _Plays(_play(player, ops), _play(player, 2 * ops))
-    return _memory(player, work, server, plays, ops)
+    player.play(_ALLOCATING_OPS)
+    plays = _Plays(_play(player, _ALLOCATING_OPS), _play(player, 2 * _ALLOCATING_OPS))
+    return _memory(player, work, server, plays, _ALLOCATING_OPS)
 
 
 def _memory(

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import running
@@ -31,7 +30,7 @@ def _profile(client: ClientSpec, work: Work, place: CountingPlace, length_ms: in
     try:
         with (
             running(server_of(client), cpus=place.server_cpus) as server,
-            playing(client, place.worker_cpus, partial(_sampled, path)) as player,
+            playing(client, place.worker_cpus, variables={"CACHEMARK_PROFILE": path}) as player,
         ):
             player.prepare(work, server)
             warmed_up(player)
@@ -43,7 +42,3 @@ def _profile(client: ClientSpec, work: Work, place: CountingPlace, length_ms: in
     except TrialError as error:
         return taken(failure=error.text)
     return taken(sampler=sampler, stacks=stacks, failure=failure)
-
-
-def _sampled(path: Path, command: list[str]) -> list[str]:
-    return ["env", f"CACHEMARK_PROFILE={path}", *command]
