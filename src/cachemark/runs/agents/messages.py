@@ -8,28 +8,21 @@ import msgspec
 from cachemark.endpoints.servers import ProcessUse
 from cachemark.model import outcome
 from cachemark.model.errors import TrialError, UnsupportedError, UsageError
-from cachemark.model.experiment import Experiment, Load, NoisePolicy, RoundsTiming, Timing, Workload
+from cachemark.model.experiment import Experiment, Load, RoundsTiming, Timing, Workload
 from cachemark.model.plan import Skipped
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest, SliceDone
 from cachemark.model.run_header import HostFacts
-from cachemark.runs.audit import Restrictions
 from cachemark.runs.tapes import Generations
+from cachemark.runs.trials.setting import TrialWork
 
 
-class SittingArm(msgspec.Struct, frozen=True, kw_only=True):
+class SittingArm(TrialWork, frozen=True, kw_only=True):
     """A cell of a sitting; `number` is its server's number in `StartServers`."""
 
     number: int
-    trial: outcome.Trial
     client: str
     server: str
     started: "StartedServer"
-    workload: Workload
-    load: Load
-    timing: Timing
-    restrictions: Restrictions
-    noise: NoisePolicy
-    operation_ns: int = 0
     generations: Generations | None = None
 
 
@@ -148,7 +141,6 @@ class PlaySitting(HostRequest, frozen=True, kw_only=True, tag="play_sitting"):
     The whole order of play follows from the seed, so no request comes between two slices.
     """
 
-    run: str
     sets: list[list[SittingArm]]
     rounds: RoundsTiming
     grown_ms: float = 0.0

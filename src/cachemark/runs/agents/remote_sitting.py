@@ -81,7 +81,6 @@ class _RemoteSitting:
             for members in setting.sets
         ]
         return messages.PlaySitting(
-            run=self._arms[0].run,
             sets=[members for members in sets if members],
             rounds=setting.rounds,
             grown_ms=setting.grown_ms,
@@ -130,17 +129,11 @@ class _RemoteSitting:
 
 def _arm(number: int, arm: Setting, server: messages.StartedServer) -> messages.SittingArm:
     return messages.SittingArm(
+        **arm.work(),
         number=number,
-        trial=arm.trial,
         client=arm.client.text,
         server=arm.server.text,
         started=server,
-        workload=arm.workload,
-        load=arm.load,
-        timing=arm.timing,
-        restrictions=arm.restrictions,
-        noise=arm.noise,
-        operation_ns=arm.operation_ns,
         generations=arm.tape.generations,
     )
 

@@ -37,7 +37,7 @@ class SittingPlace(msgspec.Struct, frozen=True, kw_only=True):
 def play_here(request: PlaySitting, place: SittingPlace) -> list[Outcome]:
     """Play a sitting; each arm is one outcome. Raises TrialError if it is broken off."""
     setting = SittingSetting(
-        sets=[[_setting(request.run, arm, place) for arm in part] for part in request.sets],
+        sets=[[_setting(arm, place) for arm in part] for part in request.sets],
         rounds=request.rounds,
         grown_ms=request.grown_ms,
         seed=request.seed,
@@ -50,24 +50,17 @@ def play_here(request: PlaySitting, place: SittingPlace) -> list[Outcome]:
     )
 
 
-def _setting(run: str, arm: SittingArm, place: SittingPlace) -> Setting:
+def _setting(arm: SittingArm, place: SittingPlace) -> Setting:
     return Setting(
-        run=run,
-        trial=arm.trial,
+        **arm.work(),
         client=place.client_of(arm.client),
         server=parse_spec(arm.server),
-        workload=arm.workload,
-        load=arm.load,
-        timing=arm.timing,
         tape=place.tapes.get(
             arm.workload, arm.load, arm.timing, arm.trial.tape_seed, arm.generations
         ),
         server_cpus=arm.started.facts.cpus,
         worker_cpus=place.worker_cpus,
-        restrictions=arm.restrictions,
-        noise=arm.noise,
         slices=True,
-        operation_ns=arm.operation_ns,
         target=partial(_server_of, arm, place),
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import msgspec
 
@@ -16,29 +17,41 @@ from cachemark.runs.tapes import Tape
 TrialTarget = Callable[[], AbstractContextManager[RunningServer]]
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a trial needs to know.
+class TrialWork(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a trial's setting that is the same on every host.
 
-    `generators` make the load of the cell, where the client itself only measures: it then plays
-    `load`, which is low. `operation_ns`: what an earlier sitting knows of `Rounds.operation_ns`.
+    `operation_ns`: what an earlier sitting knows of `Rounds.operation_ns`.
     """
 
     run: str
     trial: Trial
-    client: ClientSpec
-    server: ServerSpec
     workload: Workload
     load: Load
     timing: Timing
+    restrictions: Restrictions = Restrictions()
+    noise: NoisePolicy = "auto"
+    operation_ns: int = 0
+
+    def work(self) -> dict[str, Any]:
+        """These fields, for another value that has them."""
+        return {name: getattr(self, name) for name in TrialWork.__struct_fields__}
+
+
+class Setting(TrialWork, frozen=True, kw_only=True):
+    """All that a trial needs to know.
+
+    `generators` make the load of the cell, where the client itself only measures: it then plays
+    `load`, which is low.
+    """
+
+    client: ClientSpec
+    server: ServerSpec
     tape: Tape
     server_cpus: str
     worker_cpus: str
-    restrictions: Restrictions = Restrictions()
-    noise: NoisePolicy = "auto"
     target: TrialTarget | None = None
     awake_pid: int | None = None
     slices: bool = False
-    operation_ns: int = 0
     generators: "Setting | None" = None
 
     @property
