@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from cachemark.analysis.number_format import number
-from cachemark.report.document import Plot, Spec, Table, plain_table
+from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.model import Group, TrialRow
 from cachemark.report.plots.layout import SI_LABEL
-from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_plot
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, count_axis, line_plot
 from cachemark.report.plots.plot import slug
 from cachemark.report.tables import group_title
 
@@ -32,7 +32,7 @@ def block_rates(group: Group, trials: Sequence[TrialRow], width: int) -> Plot | 
         "compared within blocks, so this does not affect the comparison.",
         about=f"operations per second in each of {len(blocks)} blocks",
         told=lambda line: f"{line.label} {', '.join(number(mark.y) for mark in line.marks)}",
-        x=_axis(blocks),
+        x=count_axis("block", blocks),
         y_title="operations per second",
         y_labels=SI_LABEL,
         height=260,
@@ -55,15 +55,6 @@ def _line(client: str, rates: dict[int, float], series: int | None) -> ChartLine
         for block, rate in sorted(rates.items())
     ]
     return ChartLine(label=client, marks=marks, series=series)
-
-
-def _axis(blocks: list[int]) -> Spec:
-    step = -(-len(blocks) // 12)
-    return {
-        "type": "quantitative",
-        "scale": {"domain": [blocks[0] - 0.2, blocks[-1] + 0.2], "nice": False, "zero": False},
-        "axis": {"title": "block", "values": blocks[::step], "format": "d"},
-    }
 
 
 def _table(clients: list[str], blocks: list[int], rates: dict[str, dict[int, float]]) -> Table:

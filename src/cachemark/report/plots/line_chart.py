@@ -113,6 +113,17 @@ def rate_axis(title: str, width: int) -> Spec:
     }
 
 
+def count_axis(title: str, counts: Sequence[int], beyond: float = 0.2) -> Spec:
+    """The axis of numbers that follow each other. `beyond`: how far it reaches past both ends."""
+    step = -(-len(counts) // 12)
+    domain = [counts[0] - beyond, counts[-1] + beyond]
+    return {
+        "type": "quantitative",
+        "scale": {"domain": domain, "nice": False, "zero": False},
+        "axis": {"title": title, "values": list(counts[::step]), "format": "d"},
+    }
+
+
 def line_chart(
     lines: Sequence[ChartLine],
     width: int,

@@ -8,10 +8,10 @@ from cachemark.analysis.rounds.carry_over import CarryOver, CarryOverTable
 from cachemark.analysis.rounds.narrowing import Narrowing, Step
 from cachemark.analysis.rounds.round_timeline import RoundTimeline
 from cachemark.analysis.statistics import Interval
-from cachemark.report.document import Plot, Spec, plain_table
+from cachemark.report.document import Plot, plain_table
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
-from cachemark.report.plots.line_chart import ChartLine, ChartPoint, line_plot
+from cachemark.report.plots.line_chart import ChartLine, ChartPoint, count_axis, line_plot
 from cachemark.report.plots.plot import slug
 from cachemark.report.round_sections import CARRY_OVER_TITLE
 from cachemark.report.rounds import answer_of
@@ -45,7 +45,7 @@ def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
         caption="Sittings are the sample: each one more makes the intervals narrower.",
         about="ratios with their intervals after each sitting; at the end",
         told=lambda line: f"{line.label} {ends[line.label]}",
-        x=_axis("sittings", counts, beyond=0.2),
+        x=count_axis("sittings", counts),
         y_title="relative to the first",
         y_labels=_RATIO_LABEL,
         height=260,
@@ -84,7 +84,7 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
         caption=caption,
         about="ratios in the course of the run; half of the points lie between",
         told=lambda line: f"{line.label} {ends[line.label]}",
-        x=_axis("sittings played", list(range(answers.sittings + 1)), beyond=0),
+        x=count_axis("sittings played", range(answers.sittings + 1), beyond=0),
         y_title="relative to the first",
         y_labels=_RATIO_LABEL,
         height=260,
@@ -115,17 +115,6 @@ def _point(name: str, step: Step) -> ChartPoint:
         high=ratio.high,
         description=f"{name}, after {step.sittings} sittings: {_words(ratio)}",
     )
-
-
-def _axis(title: str, counts: list[int], *, beyond: float) -> Spec:
-    """The numbers of sittings. `beyond`: how far the axis reaches past both ends."""
-    step = -(-len(counts) // 12)
-    domain = [counts[0] - beyond, counts[-1] + beyond]
-    return {
-        "type": "quantitative",
-        "scale": {"domain": domain, "nice": False, "zero": False},
-        "axis": {"title": title, "values": counts[::step], "format": "d"},
-    }
 
 
 def _cells(one: Narrowing, counts: list[int]) -> list[str]:
