@@ -15,20 +15,6 @@ def value(key: bytes, data: bytes) -> bytes:
     return b"VALUE %b 0 %d\r\n%b\r\nEND\r\n" % (key, len(data), data)
 
 
-def corrupted(key: bytes, data: bytes) -> bytes:
-    """A hit whose last byte is another one."""
-    return value(key, data[:-1] + bytes([data[-1] ^ 1]))
-
-
-def silence(_key: bytes, _data: bytes) -> None:
-    """No answer at all."""
-
-
-def server_error(_key: bytes, _data: bytes) -> bytes:
-    """A refusal."""
-    return b"SERVER_ERROR out of memory reading request\r\n"
-
-
 class Scripted(socketserver.ThreadingTCPServer):
     """One item store for all connections; `reply` says how single reads are answered."""
 

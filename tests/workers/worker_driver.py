@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import signal
-import struct
 import subprocess
 import time
 from collections.abc import Callable, Collection, Generator, Mapping
@@ -216,12 +215,6 @@ def _tape(arguments: tuple[str, ...]) -> bytes:
         return path.read_bytes()
 
 
-def tape_kinds(arguments: list[str]) -> set[str]:
-    """The kinds of operation in the mix of a tape's arguments."""
-    mix = arguments[arguments.index("--mix") + 1]
-    return {part.partition("=")[0] for part in mix.split(",")}
-
-
 def rise(before: Mapping[str, str], after: Mapping[str, str], name: str) -> int:
     """By how much a counter of the server rose."""
     return int(after[name]) - int(before[name])
@@ -230,23 +223,3 @@ def rise(before: Mapping[str, str], after: Mapping[str, str], name: str) -> int:
 def line(message: Mapping[str, Any]) -> bytes:
     """Any object as a line, for requests that are wrong."""
     return json.dumps(message).encode() + b"\n"
-
-
-def tape_writes(path: Path) -> list[tuple[bytes, ...]]:
-    """The prefill and the sets of a tape as the server has to see them: words and value."""
-    data = path.read_bytes()
-    fields = struct.unpack_from("<18Q", data, 16)
-    keys, prefilled, ops, pool_bytes, exptime_s = (fields[i] for i in (2, 3, 4, 6, 16))
-    offsets_at, keys_at, _, lengths_at, pool_at, ops_at = fields[8:14]
-    offsets = struct.unpack_from(f"<{keys + 1}I", data, offsets_at)
-    lengths = struct.unpack_from(f"<{keys}I", data, lengths_at)
-
-    def write(key: int, length: int, expires_s: int) -> tuple[bytes, ...]:
-        name = data[keys_at + offsets[key] : keys_at + offsets[key + 1]]
-        at = pool_at + (key * 786433 + length * 97) % (pool_bytes - length + 1)
-        words = (b"set", name, b"0", b"%d" % expires_s, b"%d" % length)
-        return (*words, data[at : at + length])
-
-    records = struct.iter_unpack("<BBHIII", data[ops_at : ops_at + 16 * ops])
-    writes = [write(key, length, expires_s) for _, _, _, key, length, expires_s in records]
-    return [write(k, lengths[k], exptime_s) for k in range(prefilled)] + writes
