@@ -4,17 +4,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from cachemark.analysis.unseen_writes import PROXY, no_generations
+from cachemark.endpoints.servers import ServerSpec
 from cachemark.host.placement import apart
 from cachemark.model.audit import Audit
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import Cell, Outcome, Trial
 from cachemark.model.plan import Plan, measuring_load
 from cachemark.runs.audit import Auditor
-from cachemark.runs.generations import generations_of
 from cachemark.runs.next_trials.schedule import Part
 from cachemark.runs.sittings.sitting import SittingSetting
 from cachemark.runs.stage import Parties
-from cachemark.runs.tapes import TapeCache
+from cachemark.runs.tapes import Generations, TapeCache
 from cachemark.runs.trials.setting import Setting
 
 
@@ -111,3 +112,18 @@ def _operation_ns(cell: Cell, outcomes: Sequence[Outcome]) -> int:
     """The time of an operation in ns, from the cell's first sitting; 0 if unknown."""
     of_cell = (each.rounds for each in outcomes if each.trial.cell == cell)
     return next((rounds.operation_ns for rounds in of_cell if rounds is not None), 0)
+
+
+def generations_of(
+    load: Load, server: ServerSpec, *, hosts: int, in_rounds: bool
+) -> Generations | None:
+    """The generations of a trial that `hosts` hosts of clients play; None if it has none.
+
+    In rounds the arms share a `remote` server, and write the keys by the same tape.
+    """
+    if no_generations(load) or server.kind == "none":
+        return None
+    if server.kind == PROXY and load.depth > 1:
+        return None
+    lanes = load.processes * load.threads * hosts
+    return Generations(lanes=lanes, shared_server=in_rounds and server.innermost.kind == "remote")

@@ -16,8 +16,8 @@ from cachemark.model.experiment import Load, Measure
 from cachemark.model.experiment_file import parse
 from cachemark.model.plan import Plan, make_plan
 from cachemark.model.units import parse_ms
-from cachemark.runs.generations import generations_of
 from cachemark.runs.planning.data_fit import lines_about_fit, lines_about_windows, sitting_bytes
+from cachemark.runs.settings import generations_of
 from cachemark.runs.tapes import DataSet, Generations
 from tests.builders.outcomes import experiment
 
