@@ -8,6 +8,7 @@
 //! is the oldest of its list, or the crawler comes.
 
 mod automove;
+mod crawl;
 mod crawler;
 mod second;
 
@@ -19,7 +20,7 @@ use crate::deadlines::{Deadlines, NEVER_S, deadline_s};
 use crate::fills::{Fill, Step, Task};
 use crate::list::{END, Links, List};
 use crate::slabs::{SlabClasses, item_bytes};
-use crawler::Crawl;
+use crawl::Crawl;
 use second::{Second, WINDOW_S};
 
 const HOT: usize = 0;
@@ -337,9 +338,10 @@ impl Memcached {
 
     fn unlink(&mut self, number: u32) {
         self.take(number);
-        self.forget_expiry(number);
         let item = self.items[number as usize];
-        self.classes[item.class as usize].used -= u64::from(item.chunks);
+        let class = &mut self.classes[item.class as usize];
+        class.crawl.forget(item.until_s);
+        class.used -= u64::from(item.chunks);
         self.numbers.remove(&item.hash);
         self.free.push(number);
     }
