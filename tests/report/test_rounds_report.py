@@ -2,6 +2,8 @@
 
 import random
 import re
+import shlex
+import shutil
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -24,7 +26,7 @@ from cachemark.report.formats import (
     render_files,
 )
 from cachemark.report.plots import plots
-from cachemark.runs.storage.store import Run
+from cachemark.runs.storage.store import Run, open_run
 from tests.builders import rounds as made
 from tests.builders.outcomes import experiment, header
 from tests.builders.stored_runs import kept
@@ -137,6 +139,20 @@ def test_the_answers_are_those_of_the_sittings(run: Run) -> None:
         assert group.rows[1].comparison.ratio is not None
         assert group.rows[1].comparison.ratio.value == pytest.approx(2 / 3, rel=0.02)
     assert not [note for note in report.notes if "timeline" in note or "resume" in note]
+
+
+@pytest.mark.parametrize("own_folder", [False, True])
+def test_commands_name_a_run_so_that_it_is_found(
+    run: Run, own_folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "my runs" if own_folder else Path("results")
+    shutil.copytree(run.folder, root / run.folder.name)
+    stored = open_run(run.folder.name, root)
+    _, _, after = render("answers", stored, 200).partition("Compare two of them:\n")
+    _, verb, named, *_ = shlex.split(after.splitlines()[0])
+    assert (verb, named) == ("compare", str(stored.folder) if own_folder else stored.folder.name)
+    assert open_run(named, Path("results")).folder.samefile(stored.folder)
 
 
 def test_pairs_and_carry_over_are_tables(run: Run) -> None:

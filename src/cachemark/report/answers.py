@@ -23,8 +23,8 @@ _MAX_GROUPS = 6
 _MAX_REASONS = 2
 
 
-def render(report: Report, width: int | None) -> str:
-    """The answers as text of at most `width` columns."""
+def render(report: Report, width: int | None, run: str = "") -> str:
+    """The answers as text of at most `width` columns; commands name the run by `run` or its id."""
     console = text_console(width)
     print_words(console, report.header.title, wrapped=True)
     for group in report.groups[:_MAX_GROUPS]:
@@ -48,10 +48,10 @@ def render(report: Report, width: int | None) -> str:
         *(f"Not played: {absence_text(absence)}" for absence in report.absences),
     ]:
         print_words(console, line, wrapped=True)
-    if command := compare_command(report):
+    if command := compare_command(report, run):
         # On a line of its own, so that a narrow terminal does not break the command.
         print_words(console, f"Compare two of them:\n  {command}")
-    if command := longer_command(report):
+    if command := longer_command(report, run):
         print_words(console, f"Play on, as questions are open:\n  {command}")
     replays = replay_lines(report.header.experiment, report.trials)
     for line in [*replays, *_left_out(report), *_remedies(report)]:
@@ -59,7 +59,7 @@ def render(report: Report, width: int | None) -> str:
     return text_of(console)
 
 
-def compare_command(report: Report) -> str:
+def compare_command(report: Report, run: str = "") -> str:
     """The command that compares the first two of the first ranking; empty if there are none."""
     for group in report.groups:
         named = [
@@ -69,18 +69,18 @@ def compare_command(report: Report) -> str:
         ]
         if len(named) > 1:
             pair = [word for name in named[:2] for word in (f"--{group.heading}", name)]
-            return shlex.join(["cachemark", "compare", report.header.id, *pair])
+            return shlex.join(["cachemark", "compare", run or report.header.id, *pair])
     return ""
 
 
-def longer_command(report: Report) -> str:
+def longer_command(report: Report, run: str = "") -> str:
     """The command that lets a run with open questions go on for longer; empty if there are none."""
     rounds, header = report.rounds, report.header
     is_open = bool(report.left) if rounds is None else not rounds.settled
     if not is_open or header.hosts:
         return ""
     limit_s, blocks = header.experiment.rounds.max_s, header.experiment.blocks
-    words = ["cachemark", "run", "--resume", header.id]
+    words = ["cachemark", "run", "--resume", run or header.id]
     if rounds and limit_s and rounds.sittings < blocks:
         words += ["--max", f"{2 * limit_s}s"]
     elif report.left != "rest":

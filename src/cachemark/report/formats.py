@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from cachemark.model.errors import TrialError, UsageError
 from cachemark.model.foreign_text import clean
@@ -78,7 +79,14 @@ def render(form: str, run: StoredRun, width: int | None) -> str:
     """A run's report in one of the formats of RENDERERS; some use `width`, in columns."""
     report = load_report(run)
     with fits_together(run):
+        if form == "answers":
+            return answers.render(report, width, _typed_name(run.folder))
         return RENDERERS[form](report, width)
+
+
+def _typed_name(folder: Path) -> str:
+    """How a command names a run: by its id in the usual folder, else by its own folder."""
+    return folder.name if folder == Path("results", folder.name) else str(folder)
 
 
 def draw_summary(

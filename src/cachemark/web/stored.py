@@ -69,10 +69,7 @@ class IndexReader:
 
     def _fill(self) -> None:
         # The page opens the index, too, and meets the same error.
-        with (
-            contextlib.suppress(Exception),
-            RunIndex(RunFolder(self._root), progress=self._tell),
-        ):
+        with contextlib.suppress(Exception), RunIndex(RunFolder(self._root), progress=self._tell):
             pass
 
     def _tell(self, text: str) -> None:

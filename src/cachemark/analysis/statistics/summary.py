@@ -83,21 +83,21 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
     server_version: str
     total: KindSummary | None
-    kinds: list[KindSummary]
+    kinds: Sequence[KindSummary] = ()
     groups: KindSummary | None = None
-    client_cpu_us: Interval | None
-    server_cpu_us: Interval | None
+    client_cpu_us: Interval | None = None
+    server_cpu_us: Interval | None = None
     server_rss_bytes: Interval | None = None
     evictions: int | None = None
     renewed: int = 0
     within: WithinTrial | None = None
-    rejected: dict[str, int]
-    notes: list[str]
+    rejected: dict[str, int] = {}
+    notes: Sequence[str] = ()
     unsupported: str
     remedy: str
 
     @property
-    def parts(self) -> list[KindSummary]:
+    def parts(self) -> Sequence[KindSummary]:
         """The kinds of operation, then the groups."""
         return [*self.kinds, self.groups] if self.groups else self.kinds
 
@@ -134,11 +134,6 @@ def _summary(trials: list[Outcome], brief: bool) -> CellSummary:
         runtime=ready.runtime if ready else "",
         server_version=server.version if server else "",
         total=_kind("", valid, kinds, ranking if brief else PERCENTILES) if valid else None,
-        kinds=[],
-        client_cpu_us=None,
-        server_cpu_us=None,
-        rejected={},
-        notes=[],
         unsupported=unsupported.reason if unsupported else "",
         remedy=unsupported.remedy if unsupported else "",
     )
