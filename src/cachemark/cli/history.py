@@ -44,9 +44,7 @@ def history(
                   "loop: p50 and p99); the first is compared with the previous run"),
     ] = (),
     last: Annotated[int | None, Parameter(help="only this number of runs of each cell")] = None,
-    rebuild: Annotated[
-        bool, Parameter(help="read all runs again, not only new ones")
-    ] = False,
+    rebuild: Annotated[bool, Parameter(help="read all runs again, not only new ones")] = False,
     forms: Annotated[DocumentForms | None, Parameter(name="*")] = None,
     folder: Annotated[Path, Parameter(name="--runs", help="folder of all runs")] = Path("results"),
 ) -> None:  # fmt: skip

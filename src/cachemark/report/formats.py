@@ -78,15 +78,12 @@ def fits_together(run: InFolder) -> Generator[None]:
 def render(form: str, run: StoredRun, width: int | None) -> str:
     """A run's report in one of the formats of RENDERERS; some use `width`, in columns."""
     report = load_report(run)
+    # A command finds a run by its id in the usual folder, and anywhere by its own folder.
+    usual = run.folder == Path("results", run.folder.name)
     with fits_together(run):
         if form == "answers":
-            return answers.render(report, width, _typed_name(run.folder))
+            return answers.render(report, width, "" if usual else str(run.folder))
         return RENDERERS[form](report, width)
-
-
-def _typed_name(folder: Path) -> str:
-    """How a command names a run: by its id in the usual folder, else by its own folder."""
-    return folder.name if folder == Path("results", folder.name) else str(folder)
 
 
 def draw_summary(

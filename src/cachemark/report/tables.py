@@ -88,7 +88,7 @@ def ranking_table(group: Group) -> Table:
     if any(total and total.not_stored for total in totals):
         table = _inserted(table, "errors", _REFUSED, [_refused(total) for total in totals])
     if any(row.summary.evictions for row in group.rows):
-        texts = [_evictions(row.summary.evictions) for row in group.rows]
+        texts = [evictions_text(row.summary.evictions) for row in group.rows]
         table = _inserted(table, "client-cpu", TableColumn("evictions", "evictions"), texts)
     if any(row.summary.renewed for row in group.rows):
         texts = [counted(row.summary.renewed) for row in group.rows]
@@ -118,7 +118,8 @@ def _refused(kind: KindSummary | None) -> str:
     return f"{counted(kind.not_stored)} ({100 * share:.1f} %)"
 
 
-def _evictions(count: int | None) -> str:
+def evictions_text(count: int | None) -> str:
+    """A number of evicted items; a dash if a server does not report it."""
     return "–" if count is None else counted(count)
 
 

@@ -48,6 +48,23 @@ def store(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_evictions_are_a_column_where_any_are_counted(tmp_path: Path) -> None:
+    before, after = ({"evictions": str(count)} for count in (5, 12))
+    counted = trials("a", 1000, stats_before=before, stats_after=after)
+    kept(tmp_path, made_header("run-1", 1), trials("a", 1000))
+    kept(tmp_path, made_header("run-2", 2), trials("a", 1000, stats_before=before))
+    unknown = ask(tmp_path, "a")
+    assert "evictions" not in RENDERERS["markdown"](unknown, None)
+    kept(tmp_path, made_header("run-3", 3), counted)
+    found = ask(tmp_path, "a")
+    assert [entry.evictions for entry in found.lines[0].entries] == [None, None, 35]
+    header, _, *rows = RENDERERS["markdown"](found, None).split("# a")[1].strip().splitlines()[2:7]
+    place = header.split("|").index(" evictions ")
+    assert [row.split("|")[place].strip() for row in rows] == ["–", "–", "35"]
+    listed = list(csv.DictReader(io.StringIO(RENDERERS["csv"](found, None))))
+    assert {row["evictions"] for row in listed if row["folder"] == "run-3"} == {"35"}
+
+
 def test_a_client_over_time(store: Path) -> None:
     found = ask(store, "a", figures=("rate",))
     (line,) = found.lines

@@ -49,6 +49,7 @@ from cachemark.analysis.statistics.summary import (
     evictions,
     group_operations,
     rejections,
+    sum_if_known,
     summarise,
     trials_of_cells,
 )

@@ -206,8 +206,12 @@ def evictions(valid: Sequence[Outcome]) -> int | None:
         ServerStats(trial.stats_after).delta(ServerStats(trial.stats_before), "evictions")
         for trial in valid
     ]
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+    return sum_if_known(counts)
+
+
+def sum_if_known(counts: Sequence[int | None]) -> int | None:
+    """The sum of counts; None without any, or if one of them is not known."""
+    return None if not counts or None in counts else sum(filter(None, counts))
 
 
 def _operations(trial: Outcome) -> dict[str, Operation]:

@@ -8,12 +8,9 @@ from cachemark.report.history.model import CellHistory, Entry, History, RunRow
 
 _ENTRY = (
     "folder", "created_at", "cachemark", "host", "machine", "library_version", "runtime",
-    "server_version", "trials", "replays", "valid", "reason",
+    "server_version", "trials", "replays", "valid", "reason", "evictions",
 )  # fmt: skip
-COLUMNS = (
-    *CELL_FIELDS, "work", *_ENTRY, "figure", "value", "low", "high",
-    "ratio",
-)  # fmt: skip
+COLUMNS = (*CELL_FIELDS, "work", *_ENTRY, "figure", "value", "low", "high", "ratio")
 
 
 def render(history: History) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.analysis.rounds.ranking import cell_figure
-from cachemark.analysis.statistics import FIGURES
+from cachemark.analysis.statistics import FIGURES, evictions
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import trial_count
@@ -27,7 +27,7 @@ from cachemark.report.run_head import build_head
 from cachemark.report.stored_run import StoredRun, StoredRuns
 
 # A new number where a column, or the meaning of a figure, changes.
-VERSION = 7
+VERSION = 8
 _PATIENCE_S = 30.0
 
 _RUN = (
@@ -37,6 +37,7 @@ _RUN = (
 _TRIAL = (
     "folder", "trial", "block", "client", "server", "workload", "load", "work", "schedule",
     "is_replay", "valid", "verdict", "reason", "library_version", "runtime", "server_version",
+    "evictions",
 )  # fmt: skip
 # A cell of a run of `resilience`.
 _FAULT = ("folder", "client", "profile", "fault", "sitting", "verdict")
@@ -54,6 +55,7 @@ _OUTCOMES, _REPORT = "outcomes.jsonl", "report.md"
 _READ = ("run.json", _OUTCOMES, _REPORT, "resilience.json", "cells.jsonl")
 # The rows of a run by their table.
 _Rows = dict[str, list[tuple[object, ...]]]
+_Progress = Callable[[str], None]
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -74,11 +76,7 @@ class RunIndex:
     """An index; opening it brings it up to date, and `progress` gets which run it reads."""
 
     def __init__(
-        self,
-        runs: StoredRuns,
-        *,
-        rebuild: bool = False,
-        progress: Callable[[str], None] = lambda _: None,
+        self, runs: StoredRuns, *, rebuild: bool = False, progress: _Progress = lambda _: None
     ) -> None:
         self._runs, self._progress = runs, progress
         if not runs.root.is_dir():
@@ -145,9 +143,7 @@ def _make(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def _refresh(
-    connection: sqlite3.Connection, runs: StoredRuns, progress: Callable[[str], None]
-) -> None:
+def _refresh(connection: sqlite3.Connection, runs: StoredRuns, progress: _Progress) -> None:
     known = dict(connection.execute("SELECT folder, stamp FROM run").fetchall())
     faults = set(runs.resilience_names())
     stamps = {name: stamp_of(runs.root / name) for name in {*runs.names(), *faults}}
@@ -287,7 +283,7 @@ def _trial_row(folder: str, outcome: Outcome, planned: int | None) -> tuple[obje
         fingerprint(outcome), outcome.load.schedule, planned is not None and trial.index >= planned,
         valid, outcome.verdict or outcome.state, "" if valid else reason,
         worker.library_version if worker else "", worker.runtime if worker else "",
-        server.version if server else "",
+        server.version if server else "", evictions([outcome]),
     )  # fmt: skip
 
 

@@ -41,7 +41,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A cell in one run: versions, and the figures of its valid trials.
 
-    `trials` counts the plan's trials; one is `valid` too if a replay of it is.
+    `trials` counts the plan's trials; one is `valid` too if a replay of it is. `evictions` is over
+    all valid trials, by the servers' own counters; None if a server does not report them.
 
     `ratio_to_previous` is against the entry before it on the same machine, in the first of the
     figures. It has no interval: the trials of one run do not show how much runs differ.
@@ -59,6 +60,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     replays: int
     valid: int
     reason: str
+    evictions: int | None = None
     figures: dict[str, Interval | None]
     ratio_to_previous: float | None = None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import Interval
+from cachemark.analysis.statistics import Interval, sum_if_known
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import is_repeat
@@ -147,6 +147,7 @@ def _entry(index: RunIndex, rows: list[sqlite3.Row], figures: list[str]) -> Entr
         replays=sum(bool(row["is_replay"]) for row in rows),
         valid=len(valid),
         reason=next((row["reason"] for row in rows if row["reason"]), ""),
+        evictions=sum_if_known([row["evictions"] for row in valid]),
         figures={name: _figure(index, valid, name) for name in figures},
     )
 

@@ -6,6 +6,7 @@ from cachemark.report.cells import cell_title
 from cachemark.report.compare.tables import value
 from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 from cachemark.report.history.model import CellHistory, Entry, History, RunRow
+from cachemark.report.tables import evictions_text
 
 _ABSENT = "–"
 # The columns that a narrow terminal drops, in this order.
@@ -70,8 +71,10 @@ def _title(line: CellHistory, ambiguous: bool) -> str:
 def _table(line: CellHistory) -> Table:
     titles = [FIGURES[name].title for name in line.figures]
     columns = ["run", "made", "host", "cachemark", "library", "runtime", "server", "valid"]
-    rows = [_entry(entry, line.figures) for entry in line.entries]
-    return _droppable([*columns, *titles, "ratio to previous", "reason"], rows)
+    evicted = any(entry.evictions for entry in line.entries)
+    rows = [_entry(entry, line.figures, evicted) for entry in line.entries]
+    columns += [*titles, *["evictions"] * evicted, "ratio to previous", "reason"]
+    return _droppable(columns, rows)
 
 
 def _droppable(titles: list[str], rows: list[list[str]]) -> Table:
@@ -80,7 +83,7 @@ def _droppable(titles: list[str], rows: list[list[str]]) -> Table:
     return Table(columns=[TableColumn(of, spare=spares.get(of, 0)) for of in titles], rows=rows)
 
 
-def _entry(entry: Entry, figures: list[str]) -> list[str]:
+def _entry(entry: Entry, figures: list[str], evicted: bool) -> list[str]:
     ratio = entry.ratio_to_previous
     reason = "" if entry.valid else entry.reason
     return [
@@ -93,6 +96,7 @@ def _entry(entry: Entry, figures: list[str]) -> list[str]:
         entry.server_version or _ABSENT,
         _with_replays(f"{entry.valid}/{entry.trials}", entry.replays),
         *[value(entry.figures[name], FIGURES[name]) for name in figures],
+        *[evictions_text(entry.evictions)] * evicted,
         f"{ratio:.3f}" if ratio else _ABSENT,
         " ".join(reason.split()),
     ]
