@@ -214,7 +214,7 @@ def test_a_reconnection_logs_in_again(
     serving, driving = asked[way]
     server, address = memcached(*serving)
     # The window is long, so that a slow machine starts the server within it, and mostly idle.
-    window = ("--warmup", "0s", "--duration", "4s", "--timeout", "5s")
+    window = ("--warmup", "0s", "--duration", "12s", "--timeout", "5s")
     work = ("--mix", "set=1", "--think", "1ms", "--json")
     command = [binary_path(), "drive", "--server", address, *LOAD, *window, *work, *driving]
     with (
