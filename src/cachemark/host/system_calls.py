@@ -27,6 +27,7 @@ _ATTACH_S, _DETACH_S, _LOOK_S = 30.0, 30.0, 0.005
 
 _ENTRY = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((?:(\d+)<([^>]*)>)?")
 _RESUMED = re.compile(r"^(\d+) +\d+\.\d+ <\.\.\. (\w+) resumed>")
+_STANDARD_STREAMS = ("0", "1", "2")
 # Threads that compile or collect garbage never make these calls.
 _OF_CONNECTIONS = frozenset({"sends", "recvs", "polls", "wakes"})
 
@@ -102,12 +103,13 @@ def calls_between(log: Path, begin_unix_s: float, end_unix_s: float) -> SystemCa
             if resumed := _RESUMED.match(line):
                 kind = unfinished.pop(resumed[1], "")
             elif (entry := _ENTRY.match(line)) and begin_unix_s <= float(entry[2]) < end_unix_s:
-                if entry[4] in ("0", "1", "2"):
+                if entry[4] in _STANDARD_STREAMS:
                     continue
                 kind = _kind(entry[3], entry[5] or "")
                 since[kind] += 1
                 if kind in ("sends", "recvs"):
-                    counts, since = counts + since if counts else Counter([kind]), Counter[str]()
+                    counts.update(since if counts else [kind])
+                    since.clear()
                 by_thread[entry[1]] += kind in _OF_CONNECTIONS
                 if line.endswith("<unfinished ...>\n"):
                     unfinished[entry[1]] = kind

@@ -75,12 +75,11 @@ def _grid_report(
     answers = rounds.run_answers(experiment, outcomes)
     groups = make_groups(summaries, answers, experiment)
     trials = trial_rows(outcomes)
-    said = sentences(answers, groups, outcomes, experiment)
     turns = rounds.turns_text(outcomes, experiment.rounds.slice_ms)
     in_turns = answers if rounds.is_in_turns(outcomes) else None
     return Report(
         header=header,
-        answers=said,
+        answers=sentences(answers, groups, outcomes, experiment),
         rounds=in_turns,
         turns=turns,
         groups=groups,
@@ -162,10 +161,7 @@ def _search_report(header: RunHeader, outcomes: Sequence[Outcome], audit: Audit 
             *(answer.sentences or ["Nothing was measured."]),
             *noise_report.loaded_lines(outcomes, searched=True),
         ],
-        groups=[],
         absences=_absences(summaries),
-        missing=[],
-        rejected=[],
         unverified=audited.unverified_lines(audit),
         notes=[
             *lines_about_order(header.experiment),

@@ -29,9 +29,4 @@ def build_head(header: RunHeader, outcomes: Sequence[Outcome]) -> Report:
         answers=sentences(answers, groups, outcomes, experiment),
         rounds=answers if rounds.is_in_turns(outcomes) else None,
         groups=groups,
-        absences=[],
-        missing=[],
-        rejected=[],
-        notes=[],
-        environment=[],
     )

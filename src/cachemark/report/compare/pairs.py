@@ -1,7 +1,7 @@
 """The pairs of a comparison: which can be compared, a family of tests for each figure, notes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -103,17 +103,19 @@ def _incomparable_reason(
     return f"the work differs: {'; '.join(changed)}" if changed else ""
 
 
-def compare_pairs_of(
-    found: SortedCells,
-    figures: Sequence[str],
-    compare: Callable[[str, dict[int, Pair]], Mapping[int, Comparison]],
+def pairs_by_figure(found: SortedCells, figures: Sequence[str]) -> dict[str, dict[int, Pair]]:
+    """The pairs that have each figure, by their numbers."""
+    by_figure: dict[str, dict[int, Pair]] = {}
+    for number, pair in enumerate(found.pairs):
+        for of in figures_for(figures, pair.trials):
+            by_figure.setdefault(of.name, {})[number] = pair
+    return by_figure
+
+
+def rows_of(
+    found: SortedCells, by_figure: Mapping[str, Mapping[int, Comparison]]
 ) -> list[ComparisonRow]:
-    """One row for each pair; `compare` compares all pairs that have a figure, by their numbers."""
-    wanted = [[of.name for of in figures_for(figures, pair.trials)] for pair in found.pairs]
-    by_figure = {
-        name: compare(name, {n: found.pairs[n] for n, of in enumerate(wanted) if name in of})
-        for name in dict.fromkeys(name for of_pair in wanted for name in of_pair)
-    }
+    """One row for each pair; `by_figure` has the comparisons by the number of the pair."""
     return [
         ComparisonRow(
             baseline=pair.baseline,

@@ -19,9 +19,10 @@ from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.pairs import (
     Pair,
     Runs,
-    compare_pairs_of,
+    pairs_by_figure,
     reason_lines,
     report_of,
+    rows_of,
     sort_out,
 )
 from cachemark.report.compare.selection import CellFilter, sort_key, trials_by_cell
@@ -71,10 +72,12 @@ def compare_sides(
     # A comparison of runs is one look, however often each run looked at its sittings.
     rule = StopRule(margin=margin_percent / 100, looks=(), unit="pair of runs")
     headers = baseline.headers[0], other.headers[0]
+    by_figure = pairs_by_figure(found, figures)
+    compared = {name: _compared(pairs, name, rule) for name, pairs in by_figure.items()}
     return report_of(
         names,
         found,
-        compare_pairs_of(found, figures, lambda name, pairs: _compared(pairs, name, rule)),
+        rows_of(found, compared),
         rule,
         margin_percent,
         differences=differences(headers, found.pairs),

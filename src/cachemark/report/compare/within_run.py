@@ -1,7 +1,6 @@
 """Comparison of clients, servers or loads of one run, paired by block."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import msgspec
 
@@ -14,12 +13,10 @@ from cachemark.analysis.rounds.comparing import (
     own_errors,
     with_family_interval,
 )
-from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.pairs import read_sittings
-from cachemark.analysis.rounds.questions import asked, stop_rule
+from cachemark.analysis.rounds.questions import Question, asked, stop_rule
 from cachemark.analysis.statistics import Comparison
 from cachemark.model.errors import UsageError
-from cachemark.model.experiment import Experiment
 from cachemark.model.outcome import Outcome
 from cachemark.model.plan import cells as experiment_cells
 from cachemark.model.run_header import RunHeader
@@ -27,9 +24,10 @@ from cachemark.report.compare.in_turns import with_values
 from cachemark.report.compare.model import ComparisonReport
 from cachemark.report.compare.pairs import (
     Pair,
-    compare_pairs_of,
+    pairs_by_figure,
     reason_lines,
     report_of,
+    rows_of,
     sort_out,
 )
 from cachemark.report.compare.selection import CellFilter, counterparts, trials_by_cell
@@ -65,23 +63,27 @@ def compare_within_run(
             next(iter(reason_lines(found.left_out)), ""),
         )
     rule = msgspec.structs.replace(stop_rule(header.experiment), margin=margin_percent / 100)
-    compare = partial(_compared, outcomes, rule, header.experiment)
-    rows = compare_pairs_of(found, figures, compare)
+    by_figure = pairs_by_figure(found, figures)
+    looked = look(read_sittings(outcomes, list(by_figure)), rule, final=True)
+    measured = {outcome.trial.cell for outcome in outcomes if outcome.measure is not None}
+    experiment = header.experiment
+    questions = asked(experiment, [of for of in experiment_cells(experiment) if of in measured])
+    compared = {
+        name: _compared(looked, questions, outcomes, name, pairs)
+        for name, pairs in by_figure.items()
+    }
     names = baseline, others[0] if len(others) == 1 else ""
-    return report_of(names, found, rows, rule, margin_percent)
+    return report_of(names, found, rows_of(found, compared), rule, margin_percent)
 
 
 def _compared(
+    looked: Looked,
+    questions: Sequence[Question],
     outcomes: Sequence[Outcome],
-    rule: StopRule,
-    experiment: Experiment,
     name: str,
     pairs: Mapping[int, Pair],
 ) -> dict[int, Comparison]:
     """The comparisons of the run's own report, in families of what is compared here."""
-    looked = look(read_sittings(outcomes, [name]), rule, final=True)
-    played = {outcome.trial.cell for outcome in outcomes if outcome.measure is not None}
-    questions = asked(experiment, [cell for cell in experiment_cells(experiment) if cell in played])
     both = {number: (pair.other, pair.baseline) for number, pair in pairs.items()}
     errors = own_errors(looked, questions, name)
     bounds = {pair: errors.of(pair) for pair in both.values()}

@@ -1,4 +1,4 @@
-"""Outcomes of cells → a matrix of clients and faults, worst first, in words. Pure."""
+"""Cells of clients and faults in words: the plan of a run, and its matrix, worst first. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
