@@ -1,4 +1,4 @@
-"""The Java clients under JMH: the jar, its command line, its results, and those of before.
+"""The Java clients under JMH: the jar, its command line, its results, and earlier ones in a file.
 
 The jar has the same client files as the worker, in JMH's loop instead of the worker's. A call that
 fails ends its benchmark, so JMH has no figure for it. The reason is read from JMH's output.
