@@ -1,7 +1,8 @@
-"""Figures of several blocks, of open loops and of batches in turns, derived again from their lines.
+"""Figures of several blocks or sittings, and of open loops, derived again from their lines.
 
 As in test_figures_again.py, whose reader knows one trial of a cell. Here a cell has several: its
-rate is their geometric mean, a percentile is of all their times together, counts are added.
+rate is their geometric mean, a percentile is of all their times together, counts are added. The
+ratio of two arms is the geometric mean of their ratios in each sitting.
 """
 
 import csv
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_process import Inside
+from tests.report.built_once import build_once
 from tests.report.histogram_reader import at_percentile
 from tests.report.stored_line import Line, shown
 from tests.report.test_figures_again import (
@@ -56,42 +58,117 @@ class Cell:
     def succeeded(self, kind: str = "all") -> int:
         return sum(line.succeeded(kind) for line in self.of(kind))
 
-    def rate(self, kind: str = "all") -> float:
-        rates = [line.rate(kind) if line in self.of(kind) else 0.0 for line in self.lines]
-        if min(rates) == 0:
-            return sum(rates) / len(rates)
-        return math.exp(sum(map(math.log, rates)) / len(rates))
-
     def times(self, kind: str) -> Counter[int]:
         return sum((line.times(kind) for line in self.of(kind)), Counter[int]())
 
     def cpu_us(self, side: str) -> float:
         each = [line.cpu_us(side) or 0.0 for line in self.lines]
-        return math.exp(sum(map(math.log, each)) / len(each)) if min(each) else 0.0
+        return geometric_mean(each) if min(each) else 0.0
+
+    def evictions(self) -> int:
+        return sum(line.evictions() for line in self.lines)
 
 
-def check_cell(inside: Inside, cell: Cell) -> None:
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def cells_by_client(lines: list[Line]) -> dict[str, Cell]:
+    """The trials of each client in the order of their blocks; a second arm is a client too."""
+    found: dict[str, list[Line]] = {}
+    for line in sorted(lines, key=lambda line: line.raw["trial"]["block"]):
+        found.setdefault(line.raw["trial"]["cell"]["client"], []).append(line)
+    return {client: Cell(of) for client, of in found.items()}
+
+
+def rates_of_arms(cells: dict[str, Cell], client: str, kind: str = "all") -> list[float]:
+    """The rate of a client in each block: of one that is played twice, by both of its arms."""
+    own = [line.rate(kind) if kind in (*line.operations, "all") else 0.0
+           for line in cells[client].lines]  # fmt: skip
+    if (again := cells.get(f"{client}#again")) is None:
+        return own
+    parts = [(one.rate(), other.rate())
+             for one, other in zip(cells[client].lines, again.lines, strict=True)]  # fmt: skip
+    return [rate * math.sqrt(b / a) for rate, (a, b) in zip(own, parts, strict=True)]
+
+
+def check_cell(inside: Inside, cells: dict[str, Cell], client: str) -> None:
+    cell = cells[client]
     table = list(csv.DictReader(io.StringIO(form(inside, "csv"))))
-    rows = {row["operation"]: row for row in table}
+    rows = {row["operation"]: row for row in table if row["client"] == client}
     kinds = sorted({kind for line in cell.lines for kind in line.operations})
     for kind in [*(kinds if len(kinds) > 1 else []), "all"]:
-        row = rows[kind]
+        row, rates = rows[kind], rates_of_arms(cells, client, kind)
+        mean = geometric_mean(rates) if min(rates) else sum(rates) / len(rates)
         assert int(row["ok"]) == cell.succeeded(kind), kind
         assert int(row["not_stored"]) == cell.count("not_stored", kind), kind
-        assert float(row["ops_per_s"]) == pytest.approx(cell.rate(kind), rel=1e-5, abs=1e-3)
+        assert float(row["ops_per_s"]) == pytest.approx(mean, rel=1e-5, abs=1e-3)
+        if min(rates):
+            # The range is of the first arm's trials, at the level of both.
+            own = [line.rate(kind) for line in cell.lines]
+            level = mean / geometric_mean(own)
+            ends = [float(row[f"ops_per_s_{end}"]) for end in ("low", "high")]
+            again = [level * min(own), level * max(own)]
+            assert ends == pytest.approx(again, rel=1e-5, abs=1e-3), kind
         times = cell.times(kind)
         for percent in ("50", "90", "99", "99.9"):
             if text := row[f"response_p{percent}_ns"]:
                 assert float(text) == at_percentile(times, percent), (kind, percent)
+            if text := row[f"response_p{percent}_ns_low"]:
+                each = [at_percentile(line.times(kind), percent) for line in cell.lines]
+                high = row[f"response_p{percent}_ns_high"]
+                assert [float(text), float(high)] == [min(each), max(each)], (kind, percent)
     for side in ("client", "server"):
         told = float(rows["all"][f"{side}_cpu_us_per_op"] or 0)
         assert told == pytest.approx(cell.cpu_us(side), rel=1e-3), side
+    assert int(rows["all"]["evictions"]) == cell.evictions()
     (group,) = json.loads(form(inside, "json"))["groups"]
-    (told,) = [row["summary"]["total"] for row in group["rows"]]
-    assert told["rate"]["value"] == pytest.approx(cell.rate(), rel=1e-6)
-    assert told["ok"] == cell.succeeded()
+    totals = {row["summary"]["cell"]["client"]: row["summary"]["total"] for row in group["rows"]}
+    rate = geometric_mean(rates_of_arms(cells, client))
+    assert totals[client]["rate"]["value"] == pytest.approx(rate, rel=1e-6)
+    assert totals[client]["ok"] == cell.succeeded()
     for name in ("table", "markdown", "html"):
-        assert shown(cell.rate()) in form(inside, name)
+        assert shown(rate) in form(inside, name)
+
+
+def check_exported_trials(inside: Inside, cells: dict[str, Cell], client: str) -> None:
+    """Compare what other programs read: each trial for itself."""
+    lines, name = cells[client].lines, client.replace("/", ":")
+    entries = json.loads(form(inside, "google-benchmark"))["benchmarks"]
+    go = [it.split() for it in form(inside, "go-bench").splitlines()
+          if f"/client={name}/op=all-" in it]  # fmt: skip
+    (result,) = [it for it in json.loads(form(inside, "hyperfine"))["results"]
+                 if it["parameters"]["client"] == client]  # fmt: skip
+    own = [it for it in entries if it["name"].endswith(f"/{client}")]
+    each_s = [line.window["elapsed_ns"] / line.succeeded() / 1e9 for line in lines]
+    assert result["times"] == pytest.approx(each_s)
+    assert result["mean"] == pytest.approx(sum(each_s) / len(each_s))
+    assert [it["iterations"] for it in own] == [line.succeeded() for line in lines]
+    assert [int(words[1]) for words in go] == [line.succeeded() for line in lines]
+    rates = [line.rate() for line in lines]
+    assert [it["items_per_second"] for it in own] == pytest.approx(rates, rel=1e-6)
+    assert [float(words[words.index("ops/s") - 1]) for words in go] == pytest.approx(rates, 1e-5)
+
+
+def check_ratios(inside: Inside, cells: dict[str, Cell]) -> None:
+    """Compare the ratio of the two clients, by every figure that sums or means give."""
+    (group,) = json.loads(form(inside, "json"))["rounds"]["groups"]
+    seen = set[str]()
+    for ranking in group["rankings"]:
+        figure, (pair,) = ranking["figure"], ranking["pairs"]
+        names = [pair[side]["client"] for side in ("first", "second")]
+        if figure == "rate":
+            each = [rates_of_arms(cells, name) for name in names]
+        elif figure in ("client-cpu", "server-cpu"):
+            side = figure.removesuffix("-cpu")
+            each = [[line.cpu_us(side) or 0.0 for line in cells[name].lines] for name in names]
+        else:
+            continue
+        again = geometric_mean([one / other for one, other in zip(*each, strict=True)])
+        assert pair["ratio"]["value"] == pytest.approx(again, rel=1e-5), figure
+        assert pair["counts"] == [len(each[0]), len(cells[names[0]].lines)]
+        seen.add(figure)
+    assert seen == {"rate", "client-cpu", "server-cpu"}
 
 
 @pytest.mark.parametrize("load", LOADS)
@@ -109,7 +186,7 @@ def test_several_blocks_are_told_as_they_were_stored(
     ended = inside("run", *[{"1": "3"}.get(word, word) for word in TRIAL], *BLOCKS[work])
     lines = told_as_valid(tmp_path)
     assert [line.raw["state"] for line in lines] == ["measured"] * 3, ended.stderr
-    check_cell(inside, Cell(lines))
+    check_cell(inside, cells_by_client(lines), "native")
 
 
 @pytest.mark.parametrize("mix", ["mget=3,mset=1", "get=3,set_noreply=1", "cas=1,get=1"])
@@ -122,3 +199,22 @@ def test_batches_in_turns_are_told_as_they_were_stored(
     ended = inside("run", *common, *short.split(), "--set", "design=rounds", *work)
     assert ended.returncode in (0, 1), ended.stderr
     check(inside, told_as_valid(tmp_path))
+
+
+@pytest.mark.parametrize("mix", ["get=9,set=1", "cas=1,get=1"])
+def test_several_sittings_are_told_as_they_were_stored(
+    mix: str, inside: Inside, tmp_path: Path
+) -> None:
+    common = ["--client", "native", "--client", "python/pymemcache", "--server", "embedded"]
+    short = "--blocks 2 --set timing.warmup_ms=100 --set rounds.until=fixed --set noise=note"
+    work = ["--mix", mix, "--keys", "9", "--threads", "2", "--measure-ms", "500"]
+    ended = inside("run", *common, *short.split(), "--set", "design=rounds", *work)
+    lines = told_as_valid(tmp_path)
+    assert [line.raw["state"] for line in lines] == ["measured"] * 6, ended.stderr
+    cells = cells_by_client(lines)
+    with pytest.MonkeyPatch.context() as patch:
+        build_once(patch, {})
+        for client in ("native", "python/pymemcache"):
+            check_cell(inside, cells, client)
+            check_exported_trials(inside, cells, client)
+        check_ratios(inside, cells)
