@@ -99,7 +99,7 @@ def test_slices_are_asked_for_ahead_of_their_planned_starts(clocks: Clocks) -> N
     assert [arm.starts for arm in arms] == [[first], [first + 30 * MS]]
     assert asked == [first - 2 * MS, first + 28 * MS]
     assert [one.late_ns for one in answer.played] == [7, 7]
-    assert all(one.worker_cpu_ns == -1 for one in answer.played), "they have no processes"
+    assert all(one.cpu.worker_ns == -1 for one in answer.played), "they have no processes"
 
 
 def test_a_late_host_does_not_begin_the_slice(clocks: Clocks) -> None:

@@ -21,8 +21,9 @@ from cachemark.runs.agents.remote import (
     write_tapes,
 )
 from cachemark.runs.sittings.arm import SlicedArm
+from cachemark.runs.sittings.meters import CpuReading, TurnCost
 from cachemark.runs.sittings.order import Turn
-from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
+from cachemark.runs.sittings.slice_log import SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice
 from cachemark.runs.trials.judging import arm_findings
 from cachemark.runs.trials.setting import Setting
@@ -59,6 +60,19 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
     def wall_ns(self) -> int:
         """From the planned start to the last host's answer."""
         return max(part.wall_ns for part in self.parts.values())
+
+    @property
+    def cpu(self) -> CpuReading:
+        """Its CPU times on all hosts, as the columns of `Slices` define them."""
+        parts = [part.cpu for part in self.parts.values()]
+        return CpuReading(
+            worker_ns=_sum_if_known([part.worker_ns for part in parts]),
+            # Only the host that has the server knows it.
+            server_ns=max(part.server_ns for part in parts),
+            idle_ns=max(part.idle_ns for part in parts),
+            steal_ns=max(part.steal_ns for part in parts),
+            queued_ns=_sum_if_known([part.queued_ns for part in parts]),
+        )
 
 
 class FleetArm(TrialRun, SlicedArm):
@@ -115,8 +129,10 @@ class FleetArm(TrialRun, SlicedArm):
         """Make the workers ready for slices, from the start of their tape. Raises TrialError."""
         ready_s = self.setting.timing.ready_ms / 1e3
         request = messages.HostBeginSlices(arm=self.server_number, ready_s=ready_s)
-        costs = self._ask(request, messages.TurnCost, ready_s + _GRACE_S)
-        self.turn_cost = max(cost.wall_ns for cost in costs), sum(cost.cpu_ns for cost in costs)
+        costs = self._ask(request, TurnCost, ready_s + _GRACE_S)
+        self.turn_cost = TurnCost(
+            wall_ns=max(cost.wall_ns for cost in costs), cpu_ns=sum(cost.cpu_ns for cost in costs)
+        )
         self._played_ns = 0
 
     def read_before(self) -> None:
@@ -139,7 +155,7 @@ class FleetArm(TrialRun, SlicedArm):
             self.log.add_void(done)
             return
         if slice_.paused_ns:
-            self.log.add_paused(done, _cpu_of_all(list(parts.values())), slice_.paused_ns)
+            self.log.add_paused(done, slice_.cpu, slice_.paused_ns)
             return
         late_ns = {name: part.late_ns for name, part in parts.items()}
         self._late_ns = {name: max(ns, self._late_ns[name]) for name, ns in late_ns.items()}
@@ -147,7 +163,7 @@ class FleetArm(TrialRun, SlicedArm):
         self.log.add(
             SlicePlace(turn, before, began_ns, slice_.wall_ns),
             done,
-            _cpu_of_all(list(parts.values())),
+            slice_.cpu,
             (max(late_ns.values()), slice_.skew_ns),
         )
 
@@ -222,15 +238,5 @@ class FleetArm(TrialRun, SlicedArm):
         return [answers[name] for name in self._names]
 
 
-def _cpu_of_all(parts: Sequence[messages.PlayedSlice]) -> CpuReading:
-    """The CPU times of a slice on all hosts, as the columns of `Slices` define them. Pure."""
-    workers = [part.worker_cpu_ns for part in parts]
-    queued = [part.queued_ns for part in parts]
-    return CpuReading(
-        worker_ns=sum(workers) if min(workers) >= 0 else UNKNOWN_NS,
-        # Only the host that has the server knows it.
-        server_ns=max(part.server_cpu_ns for part in parts),
-        idle_ns=max(part.idle_cpu_ns for part in parts),
-        steal_ns=max(part.steal_ns for part in parts),
-        queued_ns=sum(queued) if min(queued) >= 0 else UNKNOWN_NS,
-    )
+def _sum_if_known(times_ns: Sequence[int]) -> int:
+    return sum(times_ns) if min(times_ns) >= 0 else UNKNOWN_NS

@@ -12,6 +12,7 @@ from cachemark.model.experiment import Experiment, Load, RoundsTiming, Timing, W
 from cachemark.model.plan import Skipped
 from cachemark.model.protocol import Done, Prepare, Ready, RunRequest, SliceDone
 from cachemark.model.run_header import HostFacts
+from cachemark.runs.sittings.meters import CpuReading
 from cachemark.runs.tapes import Generations
 from cachemark.runs.trials.setting import TrialWork
 
@@ -274,7 +275,7 @@ class PlayedSlice(msgspec.Struct, frozen=True, kw_only=True):
     `late_ns`: how long after the planned start its workers were asked. `stepped_ns`: how far the
     clock had been set since the first slice of the request. `wall_ns`: from the planned start to
     the last answer. `paused_ns`: how much longer than planned it was, if a worker was stopped in
-    it or the host paused. CPU times as in `Slices`; -1: not available.
+    it or the host paused.
     """
 
     late_ns: int
@@ -282,11 +283,7 @@ class PlayedSlice(msgspec.Struct, frozen=True, kw_only=True):
     done: SliceDone | None = None
     wall_ns: int = 0
     paused_ns: int = 0
-    worker_cpu_ns: int = -1
-    server_cpu_ns: int = -1
-    idle_cpu_ns: int = -1
-    steal_ns: int = 0
-    queued_ns: int = -1
+    cpu: CpuReading = CpuReading()
 
 
 class ArmFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -302,13 +299,6 @@ class HostSlices(msgspec.Struct, frozen=True, kw_only=True):
 
     played: list[PlayedSlice]
     failures: list[ArmFailure] = []
-
-
-class TurnCost(msgspec.Struct, frozen=True, kw_only=True):
-    """Wall and CPU time of an empty slice of an arm's workers, the medians of a few."""
-
-    wall_ns: int
-    cpu_ns: int
 
 
 class HostFailure(msgspec.Struct, frozen=True, kw_only=True):

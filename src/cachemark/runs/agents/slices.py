@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cachemark.endpoints.fleet import Fleet
 from cachemark.endpoints.servers import RunningServer
-from cachemark.host.cpu_meter import UNKNOWN_NS, CpuMeter, QueueMeter, StealMeter, waited_ns
 from cachemark.model.errors import TrialError
 from cachemark.model.protocol import Slice
 from cachemark.model.rounds import SKEW_LIMIT_NS
 from cachemark.runs.agents import messages
-from cachemark.runs.sittings.sitting import turn_cost
+from cachemark.runs.sittings.meters import SliceMeters, TurnCost
 
 # The workers get the request this long before the planned start.
 _AHEAD_NS = 2_000_000
@@ -36,30 +35,21 @@ class SlicePlayer:
     ) -> None:
         self._fleets, self._servers = fleets, servers
         self._check_going_on = check_going_on
-        self._workers_cpu: dict[int, CpuMeter] = {}
-        self._servers_cpu: dict[int, CpuMeter] = {}
-        self._queues: dict[int, QueueMeter] = {}
-        self._steal = StealMeter()
+        self._meters = SliceMeters()
 
     def close(self) -> None:
         """Close the sources of its CPU times."""
-        self._steal.close()
+        self._meters.close()
 
-    def begin(self, arm: int, ready_s: float) -> messages.TurnCost:
+    def begin(self, arm: int, ready_s: float) -> TurnCost:
         """Make an arm's workers ready, and play some slices that have no length.
 
         Raises TrialError.
         """
         fleet = self._fleets[arm]
         fleet.begin_slices(ready_s)
-        workers = [worker.pid for worker in fleet.workers]
-        server = self._servers.get(arm)
-        servers = server.pids if server else []
-        self._workers_cpu[arm] = meter = CpuMeter(workers)
-        self._servers_cpu[arm] = CpuMeter(servers)
-        self._queues[arm] = QueueMeter([*workers, *servers])
-        wall_ns, cpu_ns = turn_cost(fleet, meter)
-        return messages.TurnCost(wall_ns=wall_ns, cpu_ns=cpu_ns)
+        self._meters.add(arm, fleet, self._servers.get(arm))
+        return self._meters.turn_cost(arm, fleet)
 
     def play(self, slices: Sequence[messages.PlannedSlice]) -> messages.HostSlices:
         """Play slices in their order. A failure of an arm's workers leaves out the arm's others."""
@@ -93,9 +83,7 @@ class SlicePlayer:
         stepped_ns = _wall_ahead_ns() - wall_ahead_ns
         if max(late_ns, abs(stepped_ns)) > SKEW_LIMIT_NS:
             return messages.PlayedSlice(late_ns=late_ns, stepped_ns=stepped_ns)
-        fleet, meters = self._fleets[planned.arm], self._meters_from(planned.arm)
-        queued = self._queues[planned.arm].read_ns()
-        steal_ns, first = self._steal.read_ns(), [meter.read_ns() for meter in meters]
+        fleet, ended = self._fleets[planned.arm], self._meters.begin(planned.arm)
         done = fleet.slice(
             Slice(
                 length_us=planned.length_us,
@@ -104,29 +92,14 @@ class SlicePlayer:
             )
         )
         wall_ns = time.monotonic_ns() - start_ns
-        last = [meter.read_ns() for meter in meters]
-        worker_ns, server_ns, *idle_ns = map(_between, first, last)
         return messages.PlayedSlice(
             late_ns=fleet.slice_late_ns,
             stepped_ns=stepped_ns,
             done=done,
             wall_ns=wall_ns,
             paused_ns=fleet.slice_paused_ns,
-            worker_cpu_ns=worker_ns,
-            server_cpu_ns=server_ns,
-            idle_cpu_ns=sum(max(0, ns) for ns in idle_ns),
-            steal_ns=self._steal.read_ns() - steal_ns,
-            queued_ns=waited_ns(queued, self._queues[planned.arm].read_ns()),
+            cpu=ended(),
         )
-
-    def _meters_from(self, arm: int) -> list[CpuMeter]:
-        """The CPU times of all arms on this host; first the workers and the server of this one."""
-        others = [other for other in self._workers_cpu if other != arm]
-        return [
-            meters[number]
-            for number in (arm, *others)
-            for meters in (self._workers_cpu, self._servers_cpu)
-        ]
 
 
 def _wall_ahead_ns() -> int:
@@ -139,8 +112,3 @@ def _sleep_until(at_ns: int) -> None:
     left_ns = at_ns - time.monotonic_ns()
     if left_ns > 0:
         time.sleep(left_ns / 1e9)
-
-
-def _between(first_ns: int, last_ns: int) -> int:
-    """The CPU time between two readings of a meter."""
-    return last_ns - first_ns if first_ns >= 0 and last_ns >= 0 else UNKNOWN_NS

@@ -12,11 +12,11 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Protocol
 
-from cachemark.host.cpu_meter import CpuMeter, QueueMeter
 from cachemark.host.placement import usable_cpus
 from cachemark.model.protocol import Slice
 from cachemark.model.rounds import Rounds
 from cachemark.model.server_stats import ServerStats
+from cachemark.runs.sittings.meters import TurnCost
 from cachemark.runs.sittings.slice_log import SliceLog
 from cachemark.runs.sittings.warm_up import WarmUpSlice, needed_ms
 from cachemark.runs.trials.setting import Setting
@@ -40,7 +40,7 @@ class Startable(Protocol):
 class SlicedArm(ABC):
     """A cell of a sitting, wherever it is played, and its slices so far.
 
-    `number` is that in its set; `turn_cost`: wall and CPU time of an empty slice, in ns.
+    `number` is that in its set.
     """
 
     def __init__(self, setting: Setting, number: int) -> None:
@@ -49,7 +49,7 @@ class SlicedArm(ABC):
         self.warm_up_slices: list[WarmUpSlice] = []
         self.start_ns, self.operation_ns = 0, setting.operation_ns
         self.needed_ms = 0.0
-        self.turn_cost: tuple[int, int] = (0, 0)
+        self.turn_cost = TurnCost()
 
     @property
     @abstractmethod
@@ -79,8 +79,8 @@ class SlicedArm(ABC):
             operation_ns=self.operation_ns,
             start_ns=self.start_ns,
             warmup_rounds=len(self.warm_up_slices),
-            turn_cost_ns=self.turn_cost[0],
-            turn_cpu_ns=self.turn_cost[1],
+            turn_cost_ns=self.turn_cost.wall_ns,
+            turn_cpu_ns=self.turn_cost.cpu_ns,
             void_slices=log.void_slices,
             void_ops=log.void_ops,
             paused_slices=log.paused_slices,
@@ -90,21 +90,15 @@ class SlicedArm(ABC):
 
 
 class Arm(SlicedArm):
-    """An arm on this machine: its trial, and both of its ends.
-
-    `meter` is the place of its worker's meter among all meters; its server's meter comes next.
-    """
+    """An arm on this machine: its trial, and both of its ends."""
 
     def __init__(self, setting: Setting, number: int) -> None:
         super().__init__(setting, number)
-        self.meter = 0
         self.trial = TrialRun(setting, lambda _: None)
         self.stack = ExitStack()
         self.ends: Endpoints | None = None
         self.before: list[ServerStats] = []
         self.began_unix_ns = 0
-        self.worker_cpu = self.server_cpu = CpuMeter([])
-        self.queue = QueueMeter([])
 
     @property
     def alive(self) -> bool:
@@ -141,9 +135,6 @@ class Arm(SlicedArm):
     def begin(self, ends: Endpoints) -> None:
         """Make the worker ready for slices, from the start of its tape."""
         ends.fleet.begin_slices(self.setting.timing.ready_ms / 1e3)
-        workers = [worker.pid for worker in ends.fleet.workers]
-        self.worker_cpu, self.server_cpu = CpuMeter(workers), CpuMeter(ends.server.pids)
-        self.queue = QueueMeter([*workers, *ends.server.pids])
 
     def read_before(self, ends: Endpoints) -> None:
         """Read the server's counters before the first slice."""

@@ -11,13 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from statistics import median
 
 import msgspec
 
 from cachemark.analysis.verdict.slice_bias import callers_of, grown_ms
-from cachemark.endpoints.fleet import Fleet
-from cachemark.host.cpu_meter import CpuMeter, StealMeter, waited_ns
 from cachemark.host.memory import check_memory
 from cachemark.host.noise import NoiseMonitor
 from cachemark.model.experiment import RoundsTiming
@@ -31,14 +28,13 @@ from cachemark.runs.sittings.arm import (
     start_side_by_side,
     starting_threads,
 )
+from cachemark.runs.sittings.meters import SliceMeters
 from cachemark.runs.sittings.order import Turn, random_square, squares_for, turns
-from cachemark.runs.sittings.slice_log import CpuReading, SlicePlace
+from cachemark.runs.sittings.slice_log import SlicePlace
 from cachemark.runs.sittings.warm_up import WarmUpSlice, is_warm, most_rounds, operation_ns
 from cachemark.runs.trials.setting import Setting
 from cachemark.runs.trials.trial import Endpoints
 from cachemark.runs.trials.window import Window, slab_classes, use_between
-
-_EMPTY_SLICES = 5
 
 
 class SittingDisplay(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,18 +91,16 @@ class _Sitting:
     def __init__(self, setting: SittingSetting, display: SittingDisplay, stack: ExitStack) -> None:
         self._setting, self._display = setting, display
         self._order = random.Random(setting.seed)
-        self._steal = StealMeter()
-        stack.callback(self._steal.close)
+        self._meters = SliceMeters()
+        stack.callback(self._meters.close)
         self._threads = stack.enter_context(starting_threads())
         self._use(setting.counted(setting.rounds.slice_ms))
         self._sets = [
             [Arm(own, number) for number, own in enumerate(members)] for members in setting.sets
         ]
         self.arms = [arm for members in self._sets for arm in members]
-        for meter, arm in enumerate(self.arms):
-            arm.meter = 2 * meter
+        for arm in self.arms:
             stack.callback(arm.close)
-        self._meters: list[CpuMeter] = []
         self._began_ns = 0
 
     def _use(self, counted: Slice) -> None:
@@ -122,8 +116,7 @@ class _Sitting:
         self._warm_up()
         for arm in self.arms:
             arm.attempt(arm.begin)
-            arm.attempt(lambda ends, arm=arm: _measure_turn_cost(arm, ends))
-        self._meters = [m for arm in self.arms for m in (arm.worker_cpu, arm.server_cpu)]
+            arm.attempt(partial(self._read_clocks, arm))
         noise = self._played_with_noise()
         self._display.doing("sums up")
         ends = [
@@ -145,10 +138,14 @@ class _Sitting:
             cold = [arm for arm in self.arms if arm.alive and not is_warm(arm.warm_up_slices)]
             self._order.shuffle(cold)
             for arm in cold:
-                arm.attempt(lambda ends, arm=arm: self._warm_up_slice(arm, ends))
+                arm.attempt(partial(self._warm_up_slice, arm))
         for arm in self.arms:
             arm.attempt(lambda _, arm=arm: arm.check_length(self._uncounted.length_us))
         self._use(self._setting.grown(self.arms))
+
+    def _read_clocks(self, arm: Arm, ends: Endpoints) -> None:
+        self._meters.add(arm, ends.fleet, ends.server)
+        arm.turn_cost = self._meters.turn_cost(arm, ends.fleet)
 
     def _warm_up_slice(self, arm: Arm, ends: Endpoints) -> None:
         began = time.monotonic_ns()
@@ -185,15 +182,11 @@ class _Sitting:
         if not turn.counted:
             ends.fleet.slice(self._uncounted)
             return
-        queued = arm.queue.read_ns()
-        steal, first = self._steal.read_ns(), [meter.read_ns() for meter in self._meters]
+        ended = self._meters.begin(arm)
         began = time.monotonic_ns()
         done: SliceDone = ends.fleet.slice(self._counted)
         wall_ns = time.monotonic_ns() - began
-        last = [meter.read_ns() for meter in self._meters]
-        steal = self._steal.read_ns() - steal
-        queued_ns = waited_ns(queued, arm.queue.read_ns())
-        cpu = cpu_reading(first, last, arm.meter, steal, queued_ns)
+        cpu = ended()
         if ends.fleet.slice_paused_ns:
             arm.log.add_paused(done, cpu, ends.fleet.slice_paused_ns)
             return
@@ -242,24 +235,6 @@ def rows_of(
     return merge_rows(rows)
 
 
-def turn_cost(fleet: Fleet, workers: CpuMeter) -> tuple[int, int]:
-    """The cost of a slice beside its own length, in ns of time and of CPU time, if known.
-
-    Raises TrialError.
-    """
-    costs: list[tuple[int, int]] = []
-    for _ in range(_EMPTY_SLICES):
-        cpu_ns, began_ns = workers.read_ns(), time.monotonic_ns()
-        fleet.slice(Slice(length_us=0))
-        costs.append((time.monotonic_ns() - began_ns, workers.read_ns() - cpu_ns))
-    walls, cpus = zip(*costs, strict=True)
-    return int(median(walls)), int(median(cpus))
-
-
-def _measure_turn_cost(arm: Arm, ends: Endpoints) -> None:
-    arm.turn_cost = turn_cost(ends.fleet, arm.worker_cpu)
-
-
 def by_row(played: Iterator[Turn]) -> list[list[Turn]]:
     """Turns in lists of one row each, in their order. Pure."""
     rows: dict[tuple[int, int], list[Turn]] = {}
@@ -277,18 +252,6 @@ def merge_rows(sets: Sequence[list[list[Turn]]]) -> list[tuple[int, list[Turn]]]
     ]
     placed.sort(key=lambda place: place[:2])
     return [(part, row) for _, part, row in placed]
-
-
-def cpu_reading(
-    first: Sequence[int], last: Sequence[int], own: int, steal_ns: int, queued_ns: int
-) -> CpuReading:
-    """The CPU time between two readings of all meters; `own` are worker and server. Pure.
-
-    What could not be read counts as nothing for the idle ones, and as not available for one's own.
-    """
-    used = [b - a if a >= 0 and b >= 0 else -1 for a, b in zip(first, last, strict=True)]
-    idle = sum(max(0, ns) for at, ns in enumerate(used) if at not in (own, own + 1))
-    return CpuReading(used[own], used[own + 1], idle, steal_ns, queued_ns)
 
 
 def _pids(ends: Endpoints) -> list[int]:

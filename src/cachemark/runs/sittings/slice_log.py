@@ -2,20 +2,10 @@
 
 import msgspec
 
-from cachemark.host.cpu_meter import UNKNOWN_NS
 from cachemark.model.protocol import SliceDone
 from cachemark.model.rounds import Slices
+from cachemark.runs.sittings.meters import CpuReading
 from cachemark.runs.sittings.order import Turn
-
-
-class CpuReading(msgspec.Struct, frozen=True):
-    """CPU time that passed in a slice, and the wait for one; -1: not available."""
-
-    worker_ns: int
-    server_ns: int
-    idle_ns: int
-    steal_ns: int
-    queued_ns: int = UNKNOWN_NS
 
 
 class SlicePlace(msgspec.Struct, frozen=True):
