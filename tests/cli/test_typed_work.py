@@ -1,6 +1,9 @@
 """Work that is typed as options of `run`: played, and judged before the first trial."""
 
+import re
 from pathlib import Path
+
+import pytest
 
 from tests.builders.small_experiments import read_outcomes, write
 from tests.cli.in_process import Inside
@@ -35,6 +38,16 @@ def test_the_first_line_says_what_load_is_played(inside: Inside) -> None:
     planned = inside("run", "--client", "native", *load, "--dry-run")
     assert planned.returncode == 0, planned.stderr
     assert "poisson at 2.00 k/s, 2 callers, 8 connections, 4 outstanding on each" in planned.stderr
+
+
+@pytest.mark.parametrize(
+    ("prefill", "said"), [("0", r", of 200 k keys"), ("1", r"on 200 k items .*, of whose keys the")]
+)
+def test_keys_that_a_plan_leaves_out_are_named(prefill: str, said: str, inside: Inside) -> None:
+    work = ("--mix", "fetch=1", "--keys", "200k", "--ops", "9000")
+    cold = ("--set", f"workloads.prefill={prefill}", "--dry-run")
+    planned = inside("run", "--client", "native", "--server", "embedded:memory=1g", *work, *cold)
+    assert re.search(said, planned.stderr), planned.stderr
 
 
 def test_a_sequence_keeps_its_steps_whatever_else_is_typed(inside: Inside) -> None:

@@ -159,6 +159,25 @@ def test_programs_that_do_not_serve_are_errors(tmp_path: Path, code: str, says: 
         pass
 
 
+@pytest.mark.parametrize(
+    ("last_words", "remedy"),
+    [
+        ('Illegal suboption "proxy_config=/etc/proxy.lua"', "configure --enable-proxy"),
+        ("can't run as root without the -u switch", "add -u nobody"),
+        ("no room", ""),
+    ],
+)
+def test_last_words_of_memcached_have_a_remedy(
+    tmp_path: Path, last_words: str, remedy: str
+) -> None:
+    spec = parse_spec(script(tmp_path, f"print({last_words!r}, file=sys.stderr); sys.exit(1)"))
+    with pytest.raises(TrialError) as raised, running(spec, ready_s=20.0):
+        pass
+    assert last_words in raised.value.text
+    assert remedy in raised.value.remedy
+    assert bool(remedy) == bool(raised.value.remedy)
+
+
 def _patience(says: str) -> float:
     """A short time where it must run out, a long one where it must not."""
     return 0.3 if "not listening" in says else 3.0 if "timed out" in says else 20.0

@@ -50,9 +50,8 @@ def parse(text: str, details: str, parse_inner: Parse) -> ServerSpec:
     return ServerSpec(text=text, kind="nutcracker", details=details, inner=spec)
 
 
-def missing(spec: ServerSpec, missing_inner: Missing | None) -> Missing | None:
+def missing(missing_inner: Missing | None = None) -> Missing | None:
     """Why the proxy, or the server behind it, cannot be started here; None if they can."""
-    del spec
     if which(PROGRAM):
         return missing_inner
     return Missing(reason=f"{PROGRAM} is not on this machine", remedy=REMEDY)
@@ -64,7 +63,7 @@ def running(spec: ServerSpec, cpus: str, ready_s: float, start: Start) -> Genera
 
     Raises TrialError, UnsupportedError.
     """
-    if absent := missing(spec, None):
+    if absent := missing():
         raise absent.error()
     with start(inner_of(spec), cpus, ready_s) as behind:
 

@@ -104,7 +104,7 @@ _KINDS = (
         form="nutcracker:SERVER",
         simplest_form="nutcracker:embedded",
         parse=lambda text, details: nutcracker.parse(text, details, parse_spec),
-        missing=lambda spec: nutcracker.missing(spec, missing(cluster.inner_of(spec))),
+        missing=lambda spec: nutcracker.missing(missing(cluster.inner_of(spec))),
         running=lambda spec, cpus, ready_s: nutcracker.running(spec, cpus, ready_s, _start),
     ),
     _alone(

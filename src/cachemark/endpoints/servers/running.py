@@ -19,6 +19,11 @@ from cachemark.model.server_stats import ServerStats, merge_stats
 _RETRY_S = 0.005
 _FIRST_ANSWER_S = 2.0
 _EXIT_S = 2.0
+# What memcached's last words mean for who starts it by a command.
+_REMEDIES = {
+    "proxy_config=": "this memcached has no proxy: start one of ./configure --enable-proxy",
+    "can't run as root": "add -u nobody to the command",
+}
 
 
 class ProcessUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,4 +252,5 @@ def exited_error(kind: str, child: Child) -> TrialError:
     """The error for a server that has exited, with the last line of its stderr."""
     last = child.last_stderr_line()
     how = f"the server exited with status {child.exited()}"
-    return TrialError(f"{kind}: {how}" + (f": {last}" if last else ""))
+    remedy = next((remedy for said, remedy in _REMEDIES.items() if said in last), "")
+    return TrialError(f"{kind}: {how}" + (f": {last}" if last else ""), remedy)

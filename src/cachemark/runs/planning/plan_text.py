@@ -51,14 +51,14 @@ def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:
     experiment = plan.experiment
     workload = next(one for one in experiment.workloads if one.name == workload_name)
     load = next(one for one in experiment.loads if one.name == load_name)
-    items, data = tape.data.items, tape.data.data_bytes
-    reuse = tape.facts.reuse
+    items, data, reuse = tape.data.items, tape.data.data_bytes, tape.facts.reuse
     count = f"{items:,}" if items < _EXACT_BELOW else number(items)
     held = f"{count} items of {data / items:.0f} bytes on average" if items else "no items"
     played = _trace(tape, workload, load) if workload.trace else _operations(workload)
     part = ""
     if reuse is not None and 0 < reuse.used_keys < _MOST_KEYS * tape.facts.keys:
-        part = f", of whose keys the tape uses {number(reuse.used_keys)}"
+        some = f"whose keys the tape uses {number(reuse.used_keys)}"
+        part = f", of {some if items > reuse.used_keys else number(tape.facts.keys) + ' keys'}"
     return f"{played} on {held}{part}; {_load(load)}"
 
 
