@@ -142,9 +142,8 @@ def _without_rate(moment: TimelinePoint, second: int) -> TimelinePoint:
 
 
 def item(value: float, high: float) -> BarItem:
-    return BarItem(
-        label="a", role="first", value=value, low=1, high=high, figure="", description=""
-    )
+    of = Interval(value=value, low=1, high=high)
+    return BarItem(label="a", role="first", of=of, figure="", description="")
 
 
 def test_an_interval_does_not_squeeze_the_bars() -> None:
@@ -318,7 +317,9 @@ def test_more_clients_than_colours_share_one_and_first_is_dark() -> None:
 
 
 def test_a_single_trial_is_hollow(made: Report) -> None:
-    item = BarItem(label="a", role="other", value=1.0, figure="1", description="", hollow=True)
+    item = BarItem(
+        label="a", role="other", of=Interval(value=1.0), figure="1", description="", hollow=True
+    )
     layers = bar_chart([item], 500, axis="x", labels=SI_LABEL)["layer"]
     assert layers[0]["mark"]["filled"] is False
     whole = msgspec.structs.replace(item, hollow=False)

@@ -9,6 +9,7 @@ from itertools import groupby
 
 import msgspec
 
+from cachemark.analysis.statistics import Interval
 from cachemark.report.document import Spec
 from cachemark.report.plots.layout import (
     PlotArea,
@@ -37,9 +38,7 @@ class BarItem(msgspec.Struct, frozen=True, kw_only=True):
 
     label: str
     role: ColourRole
-    value: float | None
-    low: float | None = None
-    high: float | None = None
+    of: Interval | None
     figure: str
     description: str
     ratio: str = ""
@@ -89,8 +88,9 @@ def bar_chart(
 
 def axis_end(items: Sequence[BarItem]) -> float:
     """The end of the axis: the longest bar or dot, or an interval that is only a little longer."""
-    marks = [value for item in items for value in (item.value, *item.dots) if value is not None]
-    highs = [item.high for item in items if item.high is not None]
+    known = [item.of for item in items if item.of]
+    marks = [*(of.value for of in known), *(dot for item in items for dot in item.dots)]
+    highs = [of.high for of in known if of.high is not None]
     longest = max(marks, default=1.0)
     return six_digits(1.02 * min(max([longest, *highs]), _MAX_AXIS_FACTOR * longest)) or 1.0
 
@@ -98,7 +98,7 @@ def axis_end(items: Sequence[BarItem]) -> float:
 def clipped_note(items: Sequence[BarItem]) -> str:
     """A note if an interval is longer than the axis; empty if none is."""
     last = axis_end(items)
-    some = any(item.high is not None and item.high > last for item in items)
+    some = any(item.of and item.of.high is not None and item.of.high > last for item in items)
     return "Arrow: the interval is longer than the axis." if some else ""
 
 
@@ -154,7 +154,7 @@ def _bar_layers(
     values = [
         {
             "hollow": bar.item.hollow,
-            "value": six_digits(bar.item.value),
+            "value": six_digits(of.value),
             "from": 0,
             "top": bar.top,
             "bottom": bar.bottom,
@@ -163,7 +163,7 @@ def _bar_layers(
         }
         for group in groups
         for bar in group.bars
-        if bar.item.value is not None
+        if (of := bar.item.of)
     ]
     x = _x(groups, "value")
     x["axis"] = {
@@ -201,16 +201,16 @@ def _interval_layers(groups: list[_Group]) -> list[Spec]:
     last = _domain(groups)[1]
     values = [
         {
-            "low": six_digits(bar.item.low),
-            "high": six_digits(min(bar.item.high, last)),
+            "low": six_digits(of.low),
+            "high": six_digits(min(of.high, last)),
             "middle": (bar.top + bar.bottom) / 2,
             "top": (bar.top + bar.bottom) / 2 - 4,
             "bottom": (bar.top + bar.bottom) / 2 + 4,
-            "whole": bar.item.high <= last,
+            "whole": of.high <= last,
         }
         for group in groups
         for bar in group.bars
-        if bar.item.low is not None and bar.item.high is not None
+        if (of := bar.item.of) and of.low is not None and of.high is not None
     ]
     if not values:
         return []
@@ -259,7 +259,7 @@ def _text_layers(groups: list[_Group], area: PlotArea, *, single: bool) -> list[
                 "y": group.top + _NAME_LINE / 2 if on_name_line else (bar.top + bar.bottom) / 2,
             }
             align = "right" if on_name_line else "left"
-            role: ColourRole = "ink" if bar.item.value is not None else "faint"
+            role: ColourRole = "ink" if bar.item.of else "faint"
             layers.append(text_layer(at, bar.item.figure, role, align=align))
     return layers
 

@@ -56,9 +56,7 @@ def _item(row: ClientRow, role: ColourRole, side: str, of: Interval | None) -> B
     return BarItem(
         label=client,
         role=role,
-        value=of.value if of else None,
-        low=of.low if of else None,
-        high=of.high if of else None,
+        of=of,
         figure=_cpu_text(of),
         description=f"{client}, {side}: {_cpu_text(of)} of CPU time per operation",
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.statistics import CellSummary
+from cachemark.analysis.statistics import CellSummary, Interval
 from cachemark.model.client_name import parse_client_name
 from cachemark.model.experiment import Load
 from cachemark.report.document import Plot, Table, plain_table
@@ -140,7 +140,7 @@ def _plot(factor: Factor, width: int) -> Plot:
         BarItem(
             label=factor.base,
             role="yardstick",
-            value=1.0,
+            of=Interval(value=1.0),
             figure="1 ×",
             description=f"{factor.base}: the base of the other levels",
         ),
@@ -166,7 +166,7 @@ def _item(level: FactorLevel) -> BarItem:
     return BarItem(
         label=level.name,
         role="first",
-        value=level.ratio,
+        of=Interval(value=level.ratio),
         figure=f"{level.ratio:.2f} ×",
         description=description,
         dots=ratios if len(ratios) > 1 else [],

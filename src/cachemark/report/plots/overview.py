@@ -257,9 +257,7 @@ def _item(grid: _Grid, client: str, server: str, figure: _SmallFigure) -> BarIte
     return BarItem(
         label=grid.label(client, server),
         role=grid.role(client, server),
-        value=of.value if of else None,
-        low=of.low if of else None,
-        high=of.high if of else None,
+        of=of,
         figure=figure.write(of),
         description=f"{client} against {server} {figure.write(of)}",
         ratio=share_text(row) if of else "",

@@ -6,6 +6,7 @@ have. The figures are printed beside the bars.
 """
 
 from cachemark.analysis.number_format import number
+from cachemark.analysis.statistics import Interval
 from cachemark.report.document import Plot, plain_table
 from cachemark.report.model import Bar, Section
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
@@ -25,7 +26,8 @@ def published(section: Section, width: int) -> list[Plot]:
 def _plot(section: Section, measure: str, width: int) -> Plot:
     bars = _sorted_bars([bar for bar in section.bars if bar.measure == measure])
     best = {whose: _best(_comparable(bars, whose), section) for whose in (True, False)}
-    items = [_item(bar, bar.value / best[bar.published], section.unit) for bar in bars]
+    ratios = [bar.value / best[bar.published] for bar in bars]
+    items = [_item(bar, ratio, section.unit) for bar, ratio in zip(bars, ratios, strict=True)]
     bars_text = "; ".join(item.description for item in items)
     meaning = "× best, published or here"
     if not section.more_is_better:
@@ -40,8 +42,8 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         table=plain_table(
             columns=["cell", "whose", section.unit, "× best"],
             rows=[
-                [bar.label, _origin(bar), number(bar.value), f"{item.value or 0:.2f}"]
-                for bar, item in zip(bars, items, strict=True)
+                [bar.label, _origin(bar), number(bar.value), f"{ratio:.2f}"]
+                for bar, ratio in zip(bars, ratios, strict=True)
             ],
         ),
     )
@@ -71,7 +73,7 @@ def _item(bar: Bar, ratio: float, unit: str) -> BarItem:
         # The words in brackets are for the table.
         label=bar.label.partition(" (")[0],
         role="yardstick" if bar.published else "first",
-        value=ratio,
+        of=Interval(value=ratio),
         figure=number(bar.value),
         description=f"{bar.label}, {_origin(bar)}: {number(bar.value)} {unit}",
     )

@@ -98,9 +98,7 @@ def _item(group: Group, row: ClientRow, dots: list[float]) -> BarItem:
     return BarItem(
         label=client,
         role=role,
-        value=of.value if of else None,
-        low=of.low if of else None,
-        high=of.high if of else None,
+        of=of,
         figure=formatted(of, group.metric),
         description=", ".join(description),
         dots=dots,

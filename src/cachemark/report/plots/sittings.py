@@ -155,9 +155,7 @@ def _item(arm: CarryOver) -> BarItem:
     return BarItem(
         label=label,
         role="first",
-        value=ratio.value,
-        low=ratio.low,
-        high=ratio.high,
+        of=ratio,
         figure=_words(ratio),
         description=f"{label}: {_words(ratio)}",
     )

@@ -168,12 +168,12 @@ def _of_name(panel: Panel) -> dict[str, list[BarItem]]:
 
 def _behind(panel: Panel) -> dict[str, float]:
     """How far each name is behind the best: the mean logarithm of its bars, 0 for the best."""
-    values = [item.value for item in panel.items if item.value]
+    values = [item.of.value for item in panel.items if item.of and item.of.value]
     found = {
         label: [
-            abs(math.log(of.value / (max if panel.closed else min)(values)))
-            for of in items
-            if of.value
+            abs(math.log(item.of.value / (max if panel.closed else min)(values)))
+            for item in items
+            if item.of and item.of.value
         ]
         for label, items in _of_name(panel).items()
     }
@@ -260,16 +260,16 @@ def _panel(
 
 def _bar(canvas: Canvas, item: BarItem, at: _Bar, scale: float, last: float) -> None:
     left, middle, thick = at.left, at.middle, at.thick
-    if item.value is None:
+    if (of := item.of) is None:
         canvas.words(left + 3, middle, "–", "faint", size=9)
         return
-    furthest = item.value
-    end, half = left + item.value * scale, thick / 2
+    furthest = of.value
+    end, half = left + of.value * scale, thick / 2
     canvas.rect(left, end, middle - half, middle + half, item.role, hollow=item.hollow)
-    if item.low is not None and item.high is not None:
-        furthest = max(furthest, min(item.high, last))
-        _interval(canvas, left + item.low * scale, left + min(item.high, last) * scale, middle)
-        if item.high > last:
+    if of.low is not None and of.high is not None:
+        furthest = max(furthest, min(of.high, last))
+        _interval(canvas, left + of.low * scale, left + min(of.high, last) * scale, middle)
+        if of.high > last:
             canvas.arrow(left + last * scale, middle, "ink")
     # The figure alone: its interval or range is what the line shows.
     figure = item.figure.partition(" ±")[0].partition(" −")[0]
