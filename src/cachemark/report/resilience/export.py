@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
+from cachemark.analysis.resilience.cell import CellName, CellOutcome
 from cachemark.analysis.resilience.figures import Figures
-from cachemark.analysis.resilience.verdict import ClientVerdict
 from cachemark.report.csv_text import csv_text
 from cachemark.report.document import Document, DocumentPart
 from cachemark.report.forms import forms
@@ -27,28 +26,7 @@ _PLAYED = ("library", "library_version", "runtime", "wire", "server", "verdict")
 COLUMNS = (
     *CellName.__struct_fields__, *_PLAYED, "rules", "note", "jobs", "disturbed", *_FIGURES, "replay"
 )  # fmt: skip
-
-
-class _Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One fault: the worst verdict of the sittings, how many had it, and why."""
-
-    fault: str
-    verdict: ClientVerdict | None
-    times: int
-    sittings: int
-    note: str
-    why: list[str]
-
-
-class _Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One client with one profile."""
-
-    client: str
-    profile: Profile
-    library: str
-    unsupported: str
-    known_issues: list[str]
-    cells: list[_Cell]
+_CELL = ("fault", "verdict", "times", "sittings", "note")
 
 
 class ResilienceReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,23 +92,16 @@ def _line(outcome: CellOutcome) -> list[object]:
     ]
 
 
-def _row(row: MatrixRow) -> _Row:
-    return _Row(
-        client=row.client,
-        profile=row.profile,
-        library=row.library,
-        unsupported=row.unsupported,
-        known_issues=[issue.url for issue in issues_of(row.client, row.library_version)],
-        cells=[_cell(cell) for cell in row.cells],
-    )
+def _row(row: MatrixRow) -> dict[str, object]:
+    """One client with one profile."""
+    return {
+        **{name: getattr(row, name) for name in ("client", "profile", "library", "unsupported")},
+        "known_issues": [issue.url for issue in issues_of(row.client, row.library_version)],
+        "cells": [_cell(cell) for cell in row.cells],
+    }
 
 
-def _cell(cell: MatrixCell) -> _Cell:
-    return _Cell(
-        fault=cell.fault,
-        verdict=cell.verdict,
-        times=cell.times,
-        sittings=cell.sittings,
-        note=cell.note,
-        why=list(reasons(cell.outcomes)),
-    )
+def _cell(cell: MatrixCell) -> dict[str, object]:
+    """One fault: the worst verdict of the sittings, how many had it, and why."""
+    known = {name: getattr(cell, name) for name in _CELL}
+    return {**known, "why": list(reasons(cell.outcomes))}
