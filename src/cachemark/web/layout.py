@@ -1,29 +1,14 @@
 """Templates → pages. Makes every text from outside harmless, and escapes it."""
 
-from functools import cache
 from http import HTTPStatus
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from cachemark.model.foreign_text import clean
 from cachemark.report.html import column_classes
+from cachemark.report.html.environment import environment
 from cachemark.web.settings import WebSettings
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("cachemark.web"), PackageLoader("cachemark.report.html")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_harmless,
-    )
 
 
 def _harmless(value: object) -> object:
@@ -33,7 +18,7 @@ def _harmless(value: object) -> object:
 def page(settings: WebSettings, name: str, status: int = 200, **values: object) -> HTMLResponse:
     """The page of a template."""
     text = (
-        _templates()
+        environment("cachemark.web", _harmless)
         .get_template(f"{name}.html.jinja")
         .render(settings=settings, sides_of=column_classes, here=name, **values)
     )

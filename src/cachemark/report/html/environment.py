@@ -1,5 +1,6 @@
 """The environment of templates: each text is escaped; the page's parts and colours are at hand."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 
@@ -12,7 +13,9 @@ _PAGE = "cachemark.report.html"
 
 
 @cache
-def environment(package: str = _PAGE) -> Environment:
+def environment(
+    package: str = _PAGE, finalize: Callable[[object], object] | None = None
+) -> Environment:
     """The templates of a package, then the templates of the report's page."""
     made = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, _PAGE))]),
@@ -20,6 +23,7 @@ def environment(package: str = _PAGE) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=finalize,
     )
     # The drawings are our own: their texts were escaped when they were written.
     made.filters["drawing"] = Markup
