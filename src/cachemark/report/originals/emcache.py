@@ -4,18 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from cachemark.model.footprint import Footprint, mean
+from cachemark.model.footprint import mean
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.published import PublishedTable, Row, published_files
-from cachemark.model.server_stats import ServerStats
 from cachemark.report.model import Bar, Section
 from cachemark.report.originals import fills
 from cachemark.report.originals.figures import totals
-
-# The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
-_RATE_MB = 1e6
-_MEMORY_MB = 2**20
 
 
 class _Column(msgspec.Struct, frozen=True):
@@ -139,7 +134,7 @@ def _percent(played: list[Outcome]) -> str:
 
 
 def _efficiency(played: list[Outcome]) -> list[str]:
-    of = mean([_footprint(fill) for fill in played])
+    of = mean([fills.footprint(fill) for fill in played])
     wholes = (of.reported_bytes, of.rss_bytes, of.growth_bytes)
     return [_megabytes(of.user_bytes), *[_part(of.user_bytes, whole) for whole in wholes]]
 
@@ -150,18 +145,8 @@ def _part(user_bytes: float, whole_bytes: float | None) -> str:
 
 
 def _megabytes(size_bytes: float) -> str:
-    megabytes = size_bytes / _MEMORY_MB
+    megabytes = size_bytes / fills.MEMORY_MB
     return f"{megabytes:.0f} MB" if megabytes >= 100 else f"{megabytes:.1f} MB"
-
-
-def _footprint(fill: Outcome) -> Footprint:
-    use = fill.server_use
-    return Footprint(
-        user_bytes=fills.user_bytes(fill.measure) if fill.measure else 0,
-        reported_bytes=ServerStats(fill.stats_after).number("bytes"),
-        rss_bytes=use.rss_after_bytes if use else None,
-        rss_empty_bytes=use.rss_before_bytes if use else None,
-    )
 
 
 def _is_fill(outcome: Outcome) -> bool:
@@ -223,7 +208,7 @@ def _fill_rate(windows: Sequence[Done], seconds: Iterable[float]) -> str:
     if not all(time > 0 for time in times):
         return "–"
     items_k = sum(map(fills.items, windows)) / sum(times) / 1e3
-    megabytes = sum(map(fills.user_bytes, windows)) / sum(times) / _RATE_MB
+    megabytes = sum(map(fills.user_bytes, windows)) / sum(times) / fills.RATE_MB
     return f"{_k(items_k)} – {megabytes:.0f} MB/s"
 
 

@@ -9,21 +9,17 @@ server's own `bytes`, and its resident size, means of the trials; what is not kn
 """
 
 from collections.abc import Callable, Sequence
-from statistics import fmean
 
 from cachemark.analysis.statistics import answered
+from cachemark.model.footprint import mean
 from cachemark.model.outcome import Outcome
 from cachemark.model.protocol import Done
-from cachemark.model.server_stats import ServerStats
 from cachemark.report.document import plain_table
 from cachemark.report.markdown import table_lines
 from cachemark.report.originals import fills
 from cachemark.report.originals.quotes import quoted_lines
 from cachemark.report.series import ExportedRun, Series
 
-# The original's units: rates of bytes in 10⁶ a second, sizes of memory in 2²⁰.
-_RATE_MB = 1e6
-_MEMORY_MB = 2**20
 _ABSENT = "–"
 
 
@@ -110,7 +106,7 @@ def _rate_text(series: Series) -> str:
 
 
 def _fill_text(series: Series) -> str:
-    return f"{_rate_text(series)} - {_per_s(series, fills.user_bytes) / _RATE_MB:.0f}mb/s"
+    return f"{_rate_text(series)} - {_per_s(series, fills.user_bytes) / fills.RATE_MB:.0f}mb/s"
 
 
 def _memory(filled: Sequence[Series]) -> list[str]:
@@ -123,17 +119,12 @@ def _memory(filled: Sequence[Series]) -> list[str]:
 
 
 def _sizes(trials: Sequence[Outcome]) -> list[str]:
-    user = fmean(fills.user_bytes(trial.measure) for trial in trials if trial.measure)
-    reported = [ServerStats(trial.stats_after).number("bytes") for trial in trials]
-    held = [float(own) for own in reported if own is not None]
-    resident = [float(t.server_use.rss_after_bytes) for t in trials if t.server_use]
-    parts = [
-        _part(user, values) if len(values) == len(trials) else _ABSENT
-        for values in (held, resident)
-    ]
-    return [f"{user / _MEMORY_MB:.4g}mb", *parts]
+    of = mean([fills.footprint(trial) for trial in trials])
+    parts = [_part(of.user_bytes, whole) for whole in (of.reported_bytes, of.rss_bytes)]
+    return [f"{of.user_bytes / fills.MEMORY_MB:.4g}mb", *parts]
 
 
-def _part(user: float, values: Sequence[float]) -> str:
-    whole = fmean(values)
-    return f"{whole / _MEMORY_MB:.4g}mb ({100 * user / whole:.0f}% eff.)" if whole else _ABSENT
+def _part(user: float, whole: float | None) -> str:
+    if not whole:
+        return _ABSENT
+    return f"{whole / fills.MEMORY_MB:.4g}mb ({100 * user / whole:.0f}% eff.)"
