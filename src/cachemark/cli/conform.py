@@ -52,8 +52,7 @@ def conform(
 def _check_client(
     console: Console, spec: ClientSpec, wanted: dict[str, ConformanceCase], *, verbose: bool
 ) -> int:
-    if missing := spec.client.missing():
-        raise UsageError(missing, spec.client.setup)
+    spec.client.require(UsageError)
     counts: Counter[str] = Counter()
     with temporary_folder() as folder, WorkerDriver(spec, folder) as driver:
         for name, check in wanted.items():

@@ -137,8 +137,7 @@ def _specs(names: tuple[str, ...]) -> Iterator[ClientSpec]:
     known = registry(process.binary_path())
     specs = [parse_client(name, known) for name in names or (NATIVE,) if name != _ALL]
     for spec in specs:
-        if missing := spec.client.missing():
-            raise UsageError(missing, spec.client.setup)
+        spec.client.require(UsageError)
     yield from specs
     if _ALL in names:
         for client in known.values():

@@ -236,7 +236,6 @@ def _clients(typed: Sequence[str], known: dict[str, Client], *, quick: bool) -> 
 
 
 def _check_playable(spec: ClientSpec) -> None:
-    if missing := spec.client.missing():
-        raise UsageError(missing, spec.client.setup)
+    spec.client.require(UsageError)
     if "profile" in spec.options:
         raise UsageError(f"client {spec.text!r}: a profile", "use --profile")

@@ -41,22 +41,26 @@ class _Recorded(msgspec.Struct, frozen=True):
     readiness: Readiness
 
 
-def query_worker(client: Client) -> Readiness:
-    """Ask the client's worker."""
+def hello_of(client: Client, timeout_s: float) -> Ready:
+    """The answer of a client's worker to `hello`. Raises UnsupportedError, TrialError."""
     from cachemark.endpoints.worker import Worker  # noqa: PLC0415 (a recorded answer needs no worker)
 
-    if missing := client.missing():
-        return Readiness(None, _with_remedy(missing.removeprefix(f"{client.id}: "), client.setup))
+    client.require()
+    with Worker(client.command, name=client.id) as worker:
+        ready = worker.hello(timeout_s)
+        worker.bye()
+        return ready
+
+
+def query_worker(client: Client) -> Readiness:
+    """Ask the client's worker."""
     try:
-        with Worker(client.command, name=client.id) as worker:
-            ready = worker.hello(_HELLO_S)
-            worker.bye()
+        return Readiness(hello_of(client, _HELLO_S), "ready")
     except UnsupportedError as error:
         text = error.text.removeprefix(f"{client.id}: ")
         return Readiness(None, _with_remedy(text, error.remedy))
     except TrialError as error:
         return Readiness(None, f"failed: {error.text}")
-    return Readiness(ready, "ready")
 
 
 def query_workers(clients: Iterable[Client], folder: Path) -> Iterator[tuple[Client, Readiness]]:

@@ -17,7 +17,7 @@ import msgspec
 
 from cachemark.host.shipped_folders import writable_folder
 from cachemark.model.client_name import NATIVE, parse_client_name
-from cachemark.model.errors import UsageError, refusing, similar_name
+from cachemark.model.errors import UnsupportedError, UsageError, refusing, similar_name
 
 # Clients that no pattern matches: the native client, and clients without a library.
 _NULL = "null"
@@ -81,6 +81,11 @@ class Client(ClientFacts, frozen=True, kw_only=True):
         if shutil.which(program) is None:
             return f"{self.id}: {program} is not on this machine"
         return ""
+
+    def require(self, refusal: type[UsageError | UnsupportedError] = UnsupportedError) -> None:
+        """Raise `refusal` if the client cannot be started here."""
+        if missing := self.missing():
+            raise refusal(missing, self.setup)
 
 
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from cachemark.host.noise import NoiseMonitor
 from cachemark.host.placement import halves, usable_cpus
 from cachemark.host.temporary import temporary_folder
 from cachemark.model.client_name import without_repeat
-from cachemark.model.errors import DECODE_ERRORS, TrialError, UnsupportedError, UsageError
+from cachemark.model.errors import DECODE_ERRORS, TrialError, UsageError
 from cachemark.model.hosts import Host
 from cachemark.model.machine_limits import Check
 from cachemark.model.outcome import Outcome
@@ -177,8 +177,7 @@ class Session:
 
     def _start_workers(self, request: messages.StartWorkers) -> messages.StartedWorkers:
         client = self._client(request.client).client
-        if missing := client.missing():
-            raise UnsupportedError(missing, client.setup)
+        client.require()
         count = processes_of(request.load, client.concurrency)
         fleet = Fleet(client.command, count, cpus=self._worker_cpus, name=client.id)
         self._fleets[request.arm] = self._trial.enter_context(fleet)

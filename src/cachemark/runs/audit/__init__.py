@@ -54,11 +54,13 @@ class Auditor:
         """The cells that the audit rules out whatever wire their client chooses."""
         skipped: list[Skipped] = []
         for cell in self.plan.playable:
-            load, workload = self.plan.load(cell), self.plan.workload(cell)
-            wire = "" if load.wire == "own" else load.wire
-            if reason := skip_reason(self.restrictions(audit, cell), workload, load, wire):
+            if reason := self._skip_reason(audit, cell):
                 skipped.append(Skipped(cell=cell, reason=reason))
         return skipped
+
+    def _skip_reason(self, audit: Audit, cell: Cell) -> str:
+        restrictions = self.restrictions(audit, cell)
+        return skip_reason(restrictions, self.plan.workload(cell), self.plan.load(cell))
 
     def restrictions(self, audit: Audit, cell: Cell) -> Restrictions:
         """The reasons of an audit against a cell."""
@@ -109,10 +111,5 @@ class Auditor:
 
     def _best(self, claim: Claim, audit: Audit) -> Cell:
         """A cell that is not skipped, if there is one."""
-        for cell in claim.cells:
-            load = self.plan.load(cell)
-            wire = "" if load.wire == "own" else load.wire
-            workload = self.plan.workload(cell)
-            if not skip_reason(self.restrictions(audit, cell), workload, load, wire):
-                return cell
-        return claim.cells[0]
+        played = (cell for cell in claim.cells if not self._skip_reason(audit, cell))
+        return next(played, claim.cells[0])

@@ -68,11 +68,11 @@ def _most_of(entry: str) -> int:
     return int(high.rstrip("km")) * unit
 
 
-def skip_reason(restrictions: Restrictions, workload: Workload, load: Load, wire: str) -> str:
-    """Return why a cell is skipped, empty if it is not; `wire` is empty while unknown."""
+def skip_reason(restrictions: Restrictions, workload: Workload, load: Load, wire: str = "") -> str:
+    """Return why a cell is skipped, empty if it is not; `wire`: what the client chose, if known."""
     if restrictions.void:
         return restrictions.void
-    for what in (EVERYTHING, wire, *sorted(needed_kinds(workload))):
+    for what in (EVERYTHING, wire or load.wire, *sorted(needed_kinds(workload))):
         if what in restrictions.excluded:
             return restrictions.excluded[what]
     if _pipelines(workload, load) and PIPELINE in restrictions.excluded:
@@ -145,7 +145,7 @@ def suites_on(
     results: list[SuiteFitness] = []
     for suite in suites:
         reasons = [
-            skip_reason(restrictions, workload, load, "" if load.wire == "own" else load.wire)
+            skip_reason(restrictions, workload, load)
             for workload in suite.workloads
             for load in loads_of(suite, workload)
         ]

@@ -12,7 +12,7 @@ from cachemark.endpoints.probe.observation import RecordingRelay, threads_with
 from cachemark.endpoints.probe.raw_connection import AnswerError
 from cachemark.endpoints.servers import RunningServer, ServerSpec, options_for, running_unencrypted
 from cachemark.model import factors
-from cachemark.model.errors import TrialError, UnsupportedError, UnsupportedWireError
+from cachemark.model.errors import TrialError, UnsupportedWireError
 from cachemark.model.experiment import Keys, Load, Timing, Workload
 from cachemark.model.factors import Proof
 from cachemark.model.protocol import Done, Prepare, RunRequest
@@ -159,8 +159,7 @@ def _client(
 ) -> Generator[Fleet]:
     """One worker with one connection that is prepared. Raises TrialError, UnsupportedError."""
     client = scene.client.client
-    if missing := client.missing():
-        raise UnsupportedError(missing, client.setup)
+    client.require()
     ready_s = scene.timing.ready_ms / 1e3
     with Fleet(client.command, 1, cpus="", name=client.id) as fleet:
         ready = fleet.hello(ready_s)

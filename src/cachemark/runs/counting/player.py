@@ -142,8 +142,7 @@ def playing(
     `variables` are added to its environment. `allocations` as in `CountingPlayer`. Raises
     TrialError, UnsupportedError.
     """
-    if missing := client.client.missing():
-        raise UnsupportedError(missing, client.client.setup)
+    client.client.require()
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     command = ["env", *settings, *client.client.command] if settings else client.client.command
     with Fleet(list(wrapped(command)), 1, cpus=cpus, name=client.client.id) as fleet:

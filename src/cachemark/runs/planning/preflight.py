@@ -10,9 +10,9 @@ import msgspec
 
 from cachemark.endpoints import servers
 from cachemark.endpoints.capabilities import select_wire, unclaimed
+from cachemark.endpoints.client_readiness import hello_of
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
-from cachemark.endpoints.worker import Worker
 from cachemark.model.errors import TrialError, UnsupportedError
 from cachemark.model.experiment import Timing
 from cachemark.model.outcome import Cell
@@ -59,13 +59,8 @@ class Preflight:
 
 
 def _ask(client: ClientSpec, timing: Timing) -> Ready | Reason | None:
-    if missing := client.client.missing():
-        return missing, client.client.setup
     try:
-        with Worker(client.client.command, name=client.client.id) as worker:
-            ready = worker.hello(timing.ready_ms / 1e3)
-            worker.bye()
-            return ready
+        return hello_of(client.client, timing.ready_ms / 1e3)
     except UnsupportedError as error:
         return error.text, error.remedy
     except TrialError:

@@ -166,10 +166,9 @@ class TrialRun:
         Both end with `stack`. Raises UnsupportedError and TrialError.
         """
         for side in (self, self.generators):
-            if side and (missing := side.setting.client.client.missing()):
-                raise UnsupportedError(missing, side.setting.client.client.setup)
-        setting = self.setting
-        self._refuse("" if setting.load.wire == "own" else setting.load.wire)
+            if side:
+                side.setting.client.client.require()
+        self._refuse()
         server = stack.enter_context(self._target())
         self.record(server=server.facts)
         stack.callback(lambda: self.record(server=server.final_facts()))
@@ -270,7 +269,7 @@ class TrialRun:
             return setting.target()
         return running(setting.server, cpus=setting.server_cpus)
 
-    def _refuse(self, wire: str) -> None:
+    def _refuse(self, wire: str = "") -> None:
         """Raise UnsupportedError if the server or the level is unfit to be timed."""
         setting = self.setting
         if why := skip_reason(setting.restrictions, setting.workload, setting.load, wire):
