@@ -19,10 +19,10 @@ def _benchmarks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
-@pytest.mark.slow("plays every client of the benchmark")
-def test_the_native_client_beside_its_floor() -> None:
+def played(name: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """A benchmark that has run through."""
     ended = subprocess.run(
-        [sys.executable, "benchmarks/client.py", "--rounds", "1", "--seconds", "0.3", "--no-peers"],
+        [sys.executable, f"benchmarks/{name}.py", *options],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -30,6 +30,12 @@ def test_the_native_client_beside_its_floor() -> None:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+    return ended
+
+
+@pytest.mark.slow("plays every client of the benchmark")
+def test_the_native_client_beside_its_floor() -> None:
+    ended = played("client", "--rounds", "1", "--seconds", "0.3", "--no-peers")
     compared = [line.split() for line in ended.stdout.splitlines() if " to " in line]
     rows = {(row[0], row[1], " ".join(row[2:-6])) for row in compared if row[0] in SERVERS}
     # The kernel may have no io_uring.
@@ -60,15 +66,7 @@ def tables(printed: str) -> dict[str, dict[str, list[str]]]:
 def test_peers_beside_the_native_client() -> None:
     """Every tool has a row, whether it is on this machine or not; no cost is missing in silence."""
     options = ["--rounds", "1", "--seconds", "0.2", "--no-fidelity", "--server", "embedded"]
-    ended = subprocess.run(
-        [sys.executable, "benchmarks/peers.py", *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=1500,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+    ended = played("peers", *options)
     costs, ratios, memory = tables(ended.stdout).values()
     assert [name for name in TOOLS if name not in costs or name not in memory] == []
     # On a busy machine, a program may get no CPU in its fifth of a second.

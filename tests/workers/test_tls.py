@@ -3,8 +3,8 @@
 import shutil
 import socket
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,9 @@ def players(names: Sequence[str]) -> list[Any]:
     return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
 
 
+ELASTICACHE = pytest.mark.parametrize("player", players(["java/elasticache"]), indirect=True)
+
+
 @pytest.fixture(scope="module", params=players(WITH_TLS))
 def player(request: pytest.FixtureRequest) -> Generator[tuple[Worker, Ready]]:
     """One worker for all tests of a client: whom it trusted before must not matter."""
@@ -74,6 +77,9 @@ def prepared(
     options: dict[str, str],
     trusted: Path,
     folder: Path,
+    *,
+    spec: str = "memcached",
+    way: Callable[[str], Any] = nullcontext,
     **fields: Any,
 ) -> Generator[tuple[Worker, WorkerAnswer]]:
     """The worker, told to connect to a server with these options, and what it said."""
@@ -81,9 +87,10 @@ def prepared(
     shape = ("--keys", "20", "--size", "0..2k", "--ops", "200", "--mix", "get=4,set=1")
     tape = worker_driver.write_tape(folder, *shape)
     given = ",".join(f"{name}={value}" for name, value in options.items())
-    with running(parse_spec(f"memcached:threads=1,memory=16,{given}")) as server:
+    with ExitStack() as ends:
+        server = ends.enter_context(running(parse_spec(f"{spec}:threads=1,memory=16,{given}")))
         setup = worker_driver.patient(
-            servers=server.addresses,
+            servers=[ends.enter_context(way(address)) for address in server.addresses],
             tape=str(tape),
             options={"tls": str(trusted)},
             wire=supported_wires(ready)[0],
@@ -142,7 +149,7 @@ def test_a_client_shows_its_certificate_and_expects_a_name(
 def test_a_certificate_of_an_unknown_authority_is_refused(
     player: tuple[Worker, Ready], files: TlsFiles, tmp_path: Path
 ) -> None:
-    patience = {"timeout_ms": worker_driver.REFUSED_MS}
+    patience: dict[str, Any] = {"timeout_ms": worker_driver.REFUSED_MS}
     with prepared(player, files.bad, files.trusted, tmp_path, **patience) as (_, answer):
         assert isinstance(answer, Failure)
 
@@ -156,44 +163,26 @@ def test_the_certificates_to_trust_are_read(
         assert "nowhere.pem" in said or "tls" in said
 
 
-@pytest.mark.xdist_group("java/elasticache")
-def test_a_connection_that_never_answers_is_replaced(files: TlsFiles, tmp_path: Path) -> None:
+@ELASTICACHE
+def test_a_connection_that_never_answers_is_replaced(
+    player: tuple[Worker, Ready], files: TlsFiles, tmp_path: Path
+) -> None:
     """Elasticache's library leaves some of its connections silent: here its first one is."""
-    client = CLIENTS["java/elasticache"]
-    if missing := client.missing():
-        pytest.skip(f"{missing}: {client.setup}")
-    given = ",".join(f"{name}={value}" for name, value in files.good.items())
-    tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--mix", "get=1", "--ops", "10")
-    with (
-        running(parse_spec(f"memcached:threads=1,memory=16,{given}")) as server,
-        silent_at_first(server.addresses[0]) as address,
-        worker_driver.started(client) as (worker, _),
-    ):
-        setup = worker_driver.patient(
-            servers=[address], wire="text", tape=str(tape), options={"tls": str(files.trusted)}
-        )
-        assert isinstance(worker_driver.ask(worker, setup), Ready)
+    by_way = prepared(player, files.good, files.trusted, tmp_path, way=silent_at_first)
+    with by_way as (_, answer):
+        assert isinstance(answer, Ready)
 
 
-@pytest.mark.xdist_group("java/elasticache")
-def test_several_servers_of_one_host_need_no_name(files: TlsFiles, tmp_path: Path) -> None:
+@ELASTICACHE
+def test_several_servers_of_one_host_need_no_name(
+    player: tuple[Worker, Ready], files: TlsFiles, tmp_path: Path
+) -> None:
     """Elasticache's library takes one name for all servers, and asks DNS without it."""
-    client = CLIENTS["java/elasticache"]
-    if missing := client.missing():
-        pytest.skip(f"{missing}: {client.setup}")
-    given = ",".join(f"{name}={value}" for name, value in files.good.items())
-    tape = worker_driver.write_tape(tmp_path, "--keys", "20", "--mix", "get=1", "--ops", "10")
-    with (
-        running(parse_spec(f"cluster:2:memcached:threads=1,memory=16,{given}")) as server,
-        worker_driver.started(client) as (worker, _),
-    ):
-        setup = worker_driver.patient(
-            servers=server.addresses,
-            wire="text",
-            tape=str(tape),
-            options={"tls": str(files.trusted)},
-        )
-        assert _plays(worker, setup)
+    two = "cluster:2:memcached"
+    with prepared(player, files.good, files.trusted, tmp_path, spec=two) as (worker, answer):
+        assert isinstance(answer, Ready)
+        done = worker_driver.play(worker, RunRequest(phase="measure", ops=20))
+    assert sum(op.ok for op in done.operations.values()) > 0
 
 
 @contextmanager

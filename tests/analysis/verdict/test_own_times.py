@@ -136,13 +136,18 @@ def test_the_counters_of_the_server_show_a_window(lie: Lie, rules: set[str]) -> 
 
 
 def test_a_server_may_still_do_what_its_client_gave_up() -> None:
-    base = counted(third_of_the_time)
+    failed = with_timeouts(counted(third_of_the_time))
+    assert own_time_findings(failed, TICKS) == []
+
+
+def with_timeouts(of: Outcome) -> Outcome:
+    """The same with one operation of each kind that got no reply in time."""
     operations = {
         kind: msgspec.structs.replace(each, ok=each.ok - 1, errors={"timeout": 1})
-        for kind, each in window(base).operations.items()
+        for kind, each in window(of).operations.items()
     }
-    failed = msgspec.structs.replace(window(base), operations=operations)
-    assert own_time_findings(msgspec.structs.replace(base, measure=failed), TICKS) == []
+    failed = msgspec.structs.replace(window(of), operations=operations)
+    return msgspec.structs.replace(of, measure=failed)
 
 
 def test_only_the_sum_of_slices_may_not_lie_either() -> None:
@@ -173,13 +178,7 @@ def test_the_last_reply_of_rare_operations_may_come_early() -> None:
 
 
 def test_a_failed_operation_lacks_a_reply_for_the_timeout() -> None:
-    base = trial(third_of_the_time)
-    operations = {
-        kind: msgspec.structs.replace(each, ok=each.ok - 1, errors={"timeout": 1})
-        for kind, each in window(base).operations.items()
-    }
-    failed = msgspec.structs.replace(window(base), operations=operations)
-    assert own_time_findings(msgspec.structs.replace(base, measure=failed)) == []
+    assert own_time_findings(with_timeouts(trial(third_of_the_time))) == []
 
 
 def test_slow_operations_may_take_up_most_of_a_slice() -> None:
