@@ -55,15 +55,19 @@ def _check_clients_and_servers(experiment: Experiment, where: str) -> None:
 
 
 def _check_rounds(experiment: Experiment, where: str) -> None:
+    """Refuse rounds of what can only be played as trials."""
     if experiment.design != "rounds":
         return
-    whole = next(filter(plays_to_an_end, experiment.workloads), None)
-    if whole is not None:
+    if experiment.search:
         raise UsageError(
-            f"{where}: workload {whole.name!r}: rounds need a workload without an end, "
-            "not a fill, a trace or a number of operations",
-            _AS_TRIALS,
+            f"{where}: a search plays trials, one rate after the other, not rounds",
+            'leave out design = "rounds"',
         )
+    beside = next((load for load in experiment.loads if load.measure is not None), None)
+    if beside is not None:
+        place = f"{where}: load {beside.name!r}: a measuring client"
+        raise UsageError(f"{place} plays trials, not rounds", _AS_TRIALS)
+    _check_endless(experiment, where, "rounds need", _AS_TRIALS)
     slice_ms = experiment.rounds.slice_ms
     opened = next((load for load in experiment.loads if load.schedule != "closed"), None)
     if opened is not None and slice_ms < _MIN_OPEN_SLICE_MS:
@@ -77,6 +81,16 @@ def _check_rounds(experiment: Experiment, where: str) -> None:
             f"{where}: slices of {slice_ms:g} ms; a closed loop takes at most "
             f"{MAX_CLOSED_SLICE_MS} ms",
             "lower slice_ms",
+        )
+
+
+def _check_endless(experiment: Experiment, where: str, need: str, remedy: str = "") -> None:
+    whole = next(filter(plays_to_an_end, experiment.workloads), None)
+    if whole is not None:
+        raise UsageError(
+            f"{where}: workload {whole.name!r}: {need} a workload without an end, "
+            "not a fill, a trace or a number of operations",
+            remedy,
         )
 
 
@@ -103,17 +117,7 @@ def _check_search(experiment: Experiment, where: str) -> None:
     if not experiment.search:
         return
     parse_objective(experiment.search, f"{where}: search")
-    if experiment.design == "rounds":
-        raise UsageError(
-            f"{where}: a search plays trials, one rate after the other, not rounds",
-            'leave out design = "rounds"',
-        )
-    whole = next(filter(plays_to_an_end, experiment.workloads), None)
-    if whole is not None:
-        raise UsageError(
-            f"{where}: workload {whole.name!r}: a search needs a workload without an end, "
-            "not a fill, a trace or a number of operations"
-        )
+    _check_endless(experiment, where, "a search needs")
     for load_ in experiment.loads:
         if load_.schedule == "closed" or load_.schedule.startswith("replay"):
             raise UsageError(
@@ -133,8 +137,6 @@ def _check_measuring(experiment: Experiment, where: str) -> None:
     if beside is None:
         return
     place = f"{where}: load {beside.name!r}: a measuring client"
-    if experiment.design == "rounds":
-        raise UsageError(f"{place} plays trials, not rounds", _AS_TRIALS)
     if experiment.in_process:
         raise UsageError(f"{place} needs a server", "leave out in_process")
     for workload in experiment.workloads:
