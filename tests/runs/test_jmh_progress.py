@@ -10,8 +10,9 @@ from cachemark.host import process
 from cachemark.model.errors import UsageError
 from cachemark.model.jmh import ORIGINAL, JmhSettings
 from cachemark.runs import jmh
-from cachemark.runs.jmh import benchmarks, kept_measurements
+from cachemark.runs.jmh import benchmarks
 from cachemark.runs.jmh_progress import JmhProgress, JmhStep
+from cachemark.runs.jmh_resume import kept_measurements
 from tests.builders.jmh_report import resumable
 
 CLIENTS = registry(process.binary_path())

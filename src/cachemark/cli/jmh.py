@@ -28,8 +28,9 @@ from cachemark.model.jmh import ORIGINAL, JmhMeasurement, JmhOperation, JmhSetti
 from cachemark.report.console import plain_console
 from cachemark.report.jmh import RENDERERS, build
 from cachemark.report.json_text import json_text
-from cachemark.runs.jmh import Kept, benchmarks, jar, kept_measurements, measurements
+from cachemark.runs.jmh import benchmarks, jar, measurements
 from cachemark.runs.jmh_progress import JmhProgress
+from cachemark.runs.jmh_resume import Kept, kept_measurements
 
 JmhForm = Literal["table", "markdown", "csv", "json", "html"]
 _ONE = Number(gte=1)

@@ -27,7 +27,8 @@ from cachemark.model.run_header import own_name
 from cachemark.report.console import print_words
 from cachemark.report.resilience.export import RENDERERS, ResilienceReport, exports
 from cachemark.report.resilience.html import INDEX, about_run, pages
-from cachemark.report.resilience.matrix import plan_text, reasons, toned
+from cachemark.report.resilience.matrix import reasons, toned
+from cachemark.report.resilience.plan import plan_text
 from cachemark.report.terminal import print_toned
 from cachemark.runs.resilience.side_by_side import play_rest
 from cachemark.runs.resilience.stored import (

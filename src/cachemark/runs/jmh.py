@@ -1,4 +1,4 @@
-"""The Java clients under JMH: the jar, its command line, its results, and earlier ones in a file.
+"""The Java clients under JMH: the jar, its command line, and its results.
 
 The jar has the same client files as the worker, in JMH's loop instead of the worker's. A call that
 fails ends its benchmark, so JMH has no figure for it. The reason is read from JMH's output.
@@ -6,7 +6,7 @@ fails ends its benchmark, so JMH has no figure for it. The reason is read from J
 
 import shutil
 import time
-from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from itertools import groupby, product, starmap
 from pathlib import Path
 from typing import Any
@@ -245,63 +245,3 @@ def failure_reason(printed: str) -> str:
     if not any(line.endswith("<failure>") for line in lines):
         return _NO_REASON
     return next((line.strip() for line in lines if line.strip()), _NO_REASON)
-
-
-# Results of an interrupted run, by client and benchmark.
-Kept = Mapping[tuple[str, Benchmark], JmhMeasurement]
-
-
-def kept_measurements(
-    document: bytes, place: str, specs: Sequence[ClientSpec], settings: JmhSettings
-) -> Kept:
-    """The measurements in a file, by client and benchmark; the file has no others.
-
-    Raises UsageError where the file cannot be read, or has results of other settings.
-    """
-    try:
-        entries, results = parse_results(document)
-    except TrialError as error:
-        raise UsageError(f"{place}: {error}", "name the file that --json wrote") from error
-    wanted = {
-        _as_printed(_identity(spec, settings, benchmark)): (spec.text, benchmark)
-        for spec in specs
-        for benchmark in benchmarks(spec, settings)
-    }
-    kept: dict[tuple[str, Benchmark], JmhMeasurement] = {}
-    for entry, result in zip(entries, results, strict=True):
-        name = wanted.get(_as_printed(_identity_of(entry)))
-        if name is None:
-            what = " ".join(str(result.params.get(one)) for one in ("client", "wire", "operation"))
-            raise UsageError(
-                f"{place} has results of other settings, such as {what}, {result.threads} threads",
-                "repeat the command that was interrupted, with --resume",
-            )
-        kept[name] = JmhMeasurement(client=name[0], entries=[entry], results=[result])
-    return kept
-
-
-def _identity(spec: ClientSpec, settings: JmhSettings, benchmark: Benchmark) -> dict[str, object]:
-    each = f"{settings.iteration_ms} ms"
-    return {
-        **parameters(spec, settings, benchmark),
-        "mode": benchmark.mode,
-        "threads": benchmark.threads,
-        "forks": settings.forks,
-        "warmupIterations": settings.warmups,
-        "warmupTime": each,
-        "measurementIterations": settings.iterations,
-        "measurementTime": each,
-    }
-
-
-def _identity_of(entry: Mapping[str, Any]) -> dict[str, object]:
-    """The same of JMH's entry. The server's address differs from run to run."""
-    given = {name: value for name, value in entry["params"].items() if name != "server"}
-    numbers = ("threads", "forks", "warmupIterations", "measurementIterations")
-    times = ("warmupTime", "measurementTime")
-    mode = entry["benchmark"].rpartition(".")[2]
-    return {**given, "mode": mode, **{name: entry.get(name) for name in (*numbers, *times)}}
-
-
-def _as_printed(identity: Mapping[str, object]) -> frozenset[tuple[str, str]]:
-    return frozenset((name, str(value)) for name, value in identity.items())

@@ -24,7 +24,8 @@ from cachemark.analysis.verdict.open_loop import (
     open_loop_findings,
     with_generated,
 )
-from cachemark.analysis.verdict.own_times import own_sum_findings, own_time_findings
+from cachemark.analysis.verdict.own_sums import own_sum_findings
+from cachemark.analysis.verdict.own_times import own_time_findings
 from cachemark.analysis.verdict.stationarity import check_stationarity, stationarity_findings
 from cachemark.analysis.verdict.tape_repeats import TAPE_REPEATED, hits_withheld, repeated_tape
 from cachemark.analysis.verdict.transferred_bytes import byte_findings

@@ -1,19 +1,15 @@
-"""Cells of clients and faults in words: the plan of a run, and its matrix, worst first. Pure."""
+"""Cells of clients and faults in words: the matrix of a run, worst first. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cachemark.analysis.number_format import count_of
 from cachemark.analysis.resilience.answers import ERRORS
-from cachemark.analysis.resilience.cell import CellName, CellOutcome, Profile
+from cachemark.analysis.resilience.cell import CellOutcome, Profile
 from cachemark.analysis.resilience.verdict import VERDICTS, ClientVerdict, worst
-from cachemark.model.faults import fault_named
 from cachemark.report.document import Table, Toned, plain_table
 
-# To start the server and the client, to store the keys, and to judge the calls.
-_AROUND_S = 3.0
 _STYLES = {"unsafe": "bold red", "hangs": "red", "degraded": "yellow", "safe": "green"}
 
 
@@ -187,28 +183,3 @@ def reasons(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
 def _whose(outcome: CellOutcome) -> str:
     first = next(iter(outcome.wrong_values), None)
     return f" (the first, of {first.key}: {first.what})" if first else ""
-
-
-def plan_text(cells: Sequence[CellName], jobs: int) -> str:
-    """The number of cells and their time: if all clients recover at once, and if none does."""
-    if not cells:
-        return "nothing is left to play"
-    faults = [fault_named(cell.fault) for cell in cells]
-    shortest_s = (
-        sum(_AROUND_S + (of.before_ms + of.during_ms + of.after_ms) / 1e3 for of in faults) / jobs
-    )
-    longest_s = sum(_AROUND_S + fault.longest_ms / 1e3 for fault in faults) / jobs
-    clients = Counter(cell.client for cell in cells)
-    lines = [f"{client}: {count_of(count, 'cell')}" for client, count in clients.items()]
-    head = (
-        f"{count_of(len(cells), 'cell')} of {count_of(len(clients), 'client')}, "
-        f"{jobs if jobs > 1 else 'one'} at a time: {_minutes(shortest_s)} if all clients recover "
-        f"at once, {_minutes(longest_s)} if none does; a cell that its client cannot play takes no "
-        "time"
-    )
-    return "\n".join([head, *lines])
-
-
-def _minutes(seconds: float) -> str:
-    minutes = round(seconds / 60) or 1
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
