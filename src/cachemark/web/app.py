@@ -26,7 +26,7 @@ from cachemark.web.pages import (
     runs,
     site,
 )
-from cachemark.web.stored import StillReadingError
+from cachemark.web.stored import NoStoreError, StillReadingError
 
 
 def make_app(shared: Context) -> Guard:
@@ -107,7 +107,8 @@ async def _http_problem(request: Request, error: Exception) -> Response:
 
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, UsageError | TrialError)
-    return problem_page(context(request).settings, 422, error.text, error.remedy)
+    status = 404 if isinstance(error, NoStoreError) else 422
+    return problem_page(context(request).settings, status, error.text, error.remedy)
 
 
 async def _still_reading(request: Request, error: Exception) -> Response:

@@ -38,6 +38,10 @@ def stored_run(name: str, root: Path) -> Run:
     return open_run(name, root)
 
 
+class NoStoreError(UsageError):
+    """There is no folder of runs."""
+
+
 class StillReadingError(Exception):
     """The index does not have all runs yet; the text says which one is read."""
 
@@ -51,7 +55,9 @@ class IndexReader:
         self._thread: threading.Thread | None = None
 
     def open(self) -> RunIndex:
-        """The index with all runs. Raises StillReadingError if that takes longer."""
+        """The index with all runs. Raises NoStoreError, or StillReadingError if it takes longer."""
+        if not self._root.is_dir():
+            raise NoStoreError(f"{self._root}: no such folder", "make a run: cachemark run quick")
         # What is read for an index that cannot be kept is read for one page only.
         if os.access(self._root, os.W_OK):
             self._read()
@@ -122,10 +128,3 @@ def _kept(
     while len(cache) > _KEPT:
         cache.popitem(last=False)
     return cache[key]
-
-
-def problem_of_store(root: Path) -> UsageError | None:
-    """Why there is no store; None if there is one."""
-    if root.is_dir():
-        return None
-    return UsageError(f"{root}: no such folder", "make a run: cachemark run quick")

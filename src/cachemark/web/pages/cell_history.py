@@ -8,8 +8,7 @@ from cachemark.report.history import HistoryQuery, query_history
 from cachemark.report.history.run_list import list_runs
 from cachemark.report.history.tables import document
 from cachemark.web.context import context
-from cachemark.web.layout import page, problem_page
-from cachemark.web.stored import problem_of_store
+from cachemark.web.layout import page
 
 _FIELDS = ("name", "server", "host")
 
@@ -17,9 +16,6 @@ _FIELDS = ("name", "server", "host")
 def history_page(request: Request) -> Response:
     """The form, and the history of the requested cells."""
     settings = context(request).settings
-    missing = problem_of_store(settings.root)
-    if missing is not None:
-        return problem_page(settings, 404, missing.text, missing.remedy)
     given = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
     problem, history = "", None
     with context(request).index.open() as index:

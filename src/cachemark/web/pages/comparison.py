@@ -15,8 +15,8 @@ from cachemark.report.formats import fits_together
 from cachemark.report.history.run_list import cell_names, list_runs
 from cachemark.runs.parties import known_clients
 from cachemark.web.context import context
-from cachemark.web.layout import page, problem_page
-from cachemark.web.stored import problem_of_store, stored_run
+from cachemark.web.layout import page
+from cachemark.web.stored import stored_run
 
 # The most titles of cells to offer; a run of 45 clients has hundreds.
 _MOST_NAMES = 200
@@ -49,9 +49,6 @@ class ComparisonForm(msgspec.Struct, frozen=True, kw_only=True):
 def comparison_page(request: Request) -> Response:
     """The form, and the answers if it was filled in."""
     settings = context(request).settings
-    missing = problem_of_store(settings.root)
-    if missing is not None:
-        return problem_page(settings, 404, missing.text, missing.remedy)
     given = request.query_params
     form = ComparisonForm(
         **{n: given.get(n, "").strip() for n in ComparisonForm.__struct_fields__ if n in given}

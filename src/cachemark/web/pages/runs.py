@@ -21,8 +21,8 @@ from cachemark.report.tables import group_title, ranking_table, self_comparison
 from cachemark.runs.resilience.stored import open_resilience_run, resilience_run_names
 from cachemark.runs.storage.archive import export_run
 from cachemark.web.context import context
-from cachemark.web.layout import page, problem_page
-from cachemark.web.stored import problem_of_store, stored_run
+from cachemark.web.layout import page
+from cachemark.web.stored import stored_run
 
 _ON_A_PAGE = 100
 # A page with its own styles, and without scripts.
@@ -38,9 +38,6 @@ _FILES = {"markdown": "text/markdown", "csv": "text/csv", "json": "application/j
 def run_list(request: Request) -> Response:
     """All runs that match the filter, latest first."""
     settings = context(request).settings
-    missing = problem_of_store(settings.root)
-    if missing is not None:
-        return problem_page(settings, 404, missing.text, missing.remedy)
     given = request.query_params
     wanted = RunFilter(**{name: given.get(name, "") for name in RunFilter.__struct_fields__})
     with context(request).index.open() as index:
