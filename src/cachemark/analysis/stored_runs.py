@@ -66,7 +66,7 @@ def compare_run_values(first: Sequence[RunValue], second: Sequence[RunValue]) ->
             estimate = msgspec.structs.replace(estimate, value=value)
         return RunsEstimate(estimate=estimate, pairs=len(pairs))
     means = [sum(map(_log, side)) / len(side) for side in (first, second)]
-    estimate = LogEstimate(value=means[0] - means[1], error=None, degrees_of_freedom=0)
+    estimate = LogEstimate(value=means[0] - means[1])
     few = min(len(first), len(second)) < MIN_RUNS
     return RunsEstimate(estimate=estimate, why=_FEW if few else NOT_IN_TURNS)
 

@@ -35,8 +35,8 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     value: float
-    error: float | None
-    degrees_of_freedom: float
+    error: float | None = None
+    degrees_of_freedom: float = 0
     count: int = 0
     logs: tuple[float, ...] = ()
     reach: Reach | None = None
@@ -106,9 +106,7 @@ def mean_of_logs(logs: Sequence[float], resolution: float = RESOLUTION) -> LogEs
     count = len(values)
     known = tuple(map(float, values))
     if count < 2:
-        return LogEstimate(
-            value=float(values.mean()), error=None, degrees_of_freedom=0, count=count, logs=known
-        )
+        return LogEstimate(value=float(values.mean()), count=count, logs=known)
     return LogEstimate(
         value=float(values.mean()),
         error=error_with_steps(float(values.var(ddof=1)), count, resolution),
@@ -127,7 +125,7 @@ def error_with_steps(variance: float, count: int, resolution: float) -> float:
 def of_reach(value: float, reach: Reach | None, count: int, resolution: float) -> LogEstimate:
     """An estimate whose ends are at a reach, with what it lacks of the deviation of rounding."""
     if reach is None:
-        return LogEstimate(value=value, error=None, degrees_of_freedom=0, count=count)
+        return LogEstimate(value=value, count=count)
     error = _error_of(reach, count - 1)
     lacking = error_with_steps(count * error**2, count, resolution) ** 2 - error**2
     whole = reach.with_error(math.sqrt(max(0.0, lacking)))
@@ -153,7 +151,7 @@ def difference(first: LogEstimate, second: LogEstimate) -> LogEstimate:
     """
     value, count = first.value - second.value, min(first.count, second.count)
     if first.error is None or second.error is None:
-        return LogEstimate(value=value, error=None, degrees_of_freedom=0, count=count)
+        return LogEstimate(value=value, count=count)
     one, two = first.error**2, second.error**2
     below = one**2 / first.degrees_of_freedom + two**2 / second.degrees_of_freedom
     degrees = (
@@ -180,7 +178,7 @@ def pooled_within(estimates: Sequence[LogEstimate]) -> LogEstimate:
     value = sum(one.value for one in estimates) / count
     errors = [one.error for one in estimates if one.error is not None]
     if len(errors) < count:
-        return LogEstimate(value=value, error=None, degrees_of_freedom=0, count=count)
+        return LogEstimate(value=value, count=count)
     return LogEstimate(
         value=value,
         error=math.sqrt(sum(error**2 for error in errors)) / count,
