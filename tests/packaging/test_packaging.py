@@ -2,6 +2,10 @@
 
 import re
 import tomllib
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
 
 from cachemark import __version__
 from tests.conftest import ROOT
@@ -9,6 +13,7 @@ from tests.conftest import ROOT
 BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"][
     "build"
 ]
+TAKEN = sorted(ROOT.glob("src/**/SOURCE.md"))
 
 
 def test_what_the_workers_ignore_is_not_packed() -> None:
@@ -62,3 +67,10 @@ def test_packages_of_debian_have_the_names_of_every_release() -> None:
     ]
     assert "php-cli" in named
     assert [name for name in named if re.match(r"(php|openjdk-|ruby|golang-)\d", name)] == []
+
+
+@pytest.mark.parametrize("source", TAKEN, ids=lambda source: source.parent.name)
+def test_what_was_taken_from_others_is_unchanged(source: Path) -> None:
+    rows = re.findall(r"^\| `(.+)` \| `(\w{64})` \|", source.read_text(encoding="utf-8"), re.M)
+    files = [path for path in source.parent.iterdir() if path != source]
+    assert dict(rows) == {path.name: sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,12 +1,10 @@
 """Pages of stored runs, asked for without a browser."""
 
-import hashlib
 import shutil
 import socket
 import sqlite3
 import subprocess
 from contextlib import closing
-from importlib import resources
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -263,15 +261,6 @@ def test_an_archive_is_checked_before_it_is_imported(root: Path, tmp_path: Path)
             assert run_names(store) == []
         assert visitor.post("/import", content).text == f'{{"problem":"","run":"{RUN}"}}'
         assert "imported" in visitor.get(f"/runs/{RUN}").text
-
-
-def test_what_was_taken_from_others_is_unchanged() -> None:
-    folder = Path(str(resources.files("cachemark.web") / "assets" / "uplot"))
-    table = (folder / "SOURCE.md").read_text(encoding="utf-8")
-    files = [path for path in folder.iterdir() if path.name != "SOURCE.md"]
-    assert len(files) == 3
-    for path in files:
-        assert f"| `{path.name}` | `{hashlib.sha256(path.read_bytes()).hexdigest()}` |" in table
 
 
 def test_a_port_in_use_is_said() -> None:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from cachemark.endpoints.worker import Worker
 from cachemark.host import process
 from cachemark.model.protocol import (
     BeginSlices,
+    Done,
     Failure,
     Hello,
     Prepare,
@@ -90,18 +93,25 @@ def test_wrong_requests_are_answered_and_survived(tmp_path: Path) -> None:
         worker.bye()
 
 
-@pytest.mark.parametrize("library", ["aiomcache", "emcache"])
-def test_tasks_without_a_connection_take_no_part_in_slices(library: str, tmp_path: Path) -> None:
-    # Both pools give a connection to the same task or two as long as these have calls.
+@contextmanager
+def pooled(library: str, folder: Path, *tape: str) -> Generator[tuple[Worker, Done]]:
+    """A worker with eight tasks, and how it stored the keys of a tape of gets."""
     client = registry(process.binary_path())[f"python/{library}"]
-    tape = worker_driver.write_tape(tmp_path, "--keys", "3000", "--mix", "get=1", "--ops", "3000")
+    path = worker_driver.write_tape(folder, *tape, "--mix", "get=1")
     with (
         running(parse_spec("embedded")) as server,
         worker_driver.started(client) as (worker, _),
     ):
-        fields = {"servers": server.addresses, "tape": str(tape), "depth": 8}
+        fields = {"servers": server.addresses, "tape": str(path), "depth": 8}
         assert isinstance(worker_driver.ask(worker, worker_driver.patient(**fields)), Ready)
-        assert worker_driver.play(worker, RunRequest(phase="prefill")).operations["set"].ok == 3000
+        yield worker, worker_driver.play(worker, RunRequest(phase="prefill"))
+
+
+@pytest.mark.parametrize("library", ["aiomcache", "emcache"])
+def test_tasks_without_a_connection_take_no_part_in_slices(library: str, tmp_path: Path) -> None:
+    # Both pools give a connection to the same task or two as long as these have calls.
+    with pooled(library, tmp_path, "--keys", "3000", "--ops", "3000") as (worker, stored):
+        assert stored.operations["set"].ok == 3000
         assert isinstance(worker_driver.ask(worker, BeginSlices()), Ready)
         done = worker_driver.ask(worker, Slice(length_us=300_000, lead_in_us=100_000))
     assert isinstance(done, SliceDone), done
@@ -110,12 +120,5 @@ def test_tasks_without_a_connection_take_no_part_in_slices(library: str, tmp_pat
 
 
 def test_a_prefill_leaves_no_task_without_a_connection(tmp_path: Path) -> None:
-    client = registry(process.binary_path())["python/aiomcache"]
-    tape = worker_driver.write_tape(tmp_path, "--keys", "4000", "--mix", "get=1", "--ops", "10")
-    with (
-        running(parse_spec("embedded")) as server,
-        worker_driver.started(client) as (worker, _),
-    ):
-        fields = {"servers": server.addresses, "tape": str(tape), "depth": 8}
-        assert isinstance(worker_driver.ask(worker, worker_driver.patient(**fields)), Ready)
-        assert worker_driver.play(worker, RunRequest(phase="prefill")).max_in_flight == 1
+    with pooled("aiomcache", tmp_path, "--keys", "4000", "--ops", "10") as (_, stored):
+        assert stored.max_in_flight == 1

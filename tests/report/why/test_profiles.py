@@ -6,8 +6,6 @@ import gzip
 import json
 import shutil
 import subprocess
-from hashlib import sha256
-from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -220,12 +218,3 @@ def test_the_page_holds_each_profile_and_no_markup_of_others() -> None:
     assert "<i> (a.py" not in page
     assert "\\u003ci> (a.py:1)" in page
     assert "http://" not in page.replace("http://www.w3.org/", "")
-
-
-def test_what_was_taken_from_others_is_unchanged() -> None:
-    folder = Path(str(resources.files("cachemark.report.why") / "templates" / "d3"))
-    table = (folder / "SOURCE.md").read_text(encoding="utf-8")
-    files = [path for path in folder.iterdir() if path.name != "SOURCE.md"]
-    assert len(files) == 5
-    for path in files:
-        assert f"| `{path.name}` | `{sha256(path.read_bytes()).hexdigest()}` |" in table
