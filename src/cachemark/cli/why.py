@@ -28,7 +28,7 @@ from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
 from cachemark.runs.counting.counting import CountingPlan, count, runtime_of
 
-LEAST_REPEAT, _MOST_REPEAT = 3, 100
+_REPEAT, _LEAST_REPEAT, _MOST_REPEAT = 5, 3, 100
 _PROFILE_MS = 5000
 _OfClient = TypeVar("_OfClient", CountedWork, FoldedStacks)
 WhyForm = Literal["table", "markdown", "json", "html"]
@@ -66,7 +66,7 @@ def why(
     wire: Annotated[
         Literal["own", "text", "binary", "meta"] | None, Parameter(help="the protocol")
     ] = None,
-    repeat: Annotated[int, Parameter(help="number of repetitions, which give the error")] = 5,
+    repeat: Annotated[int, Parameter(help="number of repetitions, which give the error")] = _REPEAT,
     profile: Annotated[
         Path | None, Parameter(help="sample functions too, and write flame graphs into this folder")
     ] = None,
@@ -99,8 +99,8 @@ def why(
 
 
 def _check(repeat: int, against: Against, profile: Path | None) -> None:
-    if not LEAST_REPEAT <= repeat <= _MOST_REPEAT:
-        allowed = f"{LEAST_REPEAT} to {_MOST_REPEAT}"
+    if not _LEAST_REPEAT <= repeat <= _MOST_REPEAT:
+        allowed = f"{_LEAST_REPEAT} to {_MOST_REPEAT}"
         raise UsageError(f"--repeat {repeat}: {allowed}", "fewer repetitions have no error")
     if against.server and profile:
         raise UsageError("--profile samples functions of clients", "leave out --server")
@@ -147,7 +147,7 @@ def _renamed(of: _OfClient, file: str) -> _OfClient:
 
 def counted_report(
     planned: Experiment,
-    repeat: int = LEAST_REPEAT,
+    repeat: int = _REPEAT,
     earlier: WhyReport | None = None,
     profile_ms: int = 0,
     *,

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from operator import sub
 from pathlib import Path
 from threading import Event, Thread
-
-import msgspec
+from typing import NamedTuple
 
 from cachemark.host.cpu_meter import family
 from cachemark.host.files import read
@@ -16,22 +16,13 @@ _SWITCHES = re.compile(r"^(non)?voluntary_ctxt_switches:\t(\d+)$", re.MULTILINE)
 _LOOK_S = 0.01
 
 
-class ThreadUsage(msgspec.Struct, frozen=True, kw_only=True):
+class ThreadUsage(NamedTuple):
     """Counts of one thread since its start; `queued_ns` is the time that it waited for a CPU."""
 
     switches: int = 0
     preemptions: int = 0
     run_ns: int = 0
     queued_ns: int = 0
-
-    def since(self, earlier: "ThreadUsage") -> "ThreadUsage":
-        """The growth since an earlier reading."""
-        return ThreadUsage(
-            **{
-                name: getattr(self, name) - getattr(earlier, name)
-                for name in self.__struct_fields__
-            }
-        )
 
 
 class FamilyUsage:
@@ -53,7 +44,8 @@ class FamilyUsage:
         """The usage of each thread from the start to its last reading."""
         nothing = ThreadUsage()
         return [
-            usage.since(self._before.get(thread, nothing)) for thread, usage in self._latest.items()
+            ThreadUsage(*map(sub, usage, self._before.get(thread, nothing)))
+            for thread, usage in self._latest.items()
         ]
 
 
@@ -96,10 +88,6 @@ def _threads(pid: int) -> dict[str, ThreadUsage]:
 
 def _faults(pid: int) -> int:
     """Page faults, with ended threads."""
-    return sum(_faults_of(read(Path(f"/proc/{each}/stat"))) for each in family(pid))
-
-
-def _faults_of(stat: str) -> int:
     # The name of the program, in brackets, can have spaces.
-    fields = stat.rpartition(")")[2].split()
-    return int(fields[7]) + int(fields[9]) if fields else 0
+    stats = [read(Path(f"/proc/{each}/stat")).rpartition(")")[2].split() for each in family(pid)]
+    return sum(int(fields[7]) + int(fields[9]) for fields in stats if fields)

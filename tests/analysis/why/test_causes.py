@@ -165,5 +165,7 @@ def test_allocations_of_one_runtime_have_its_cost() -> None:
     (priced,) = findings(counted("go/b", **more), counted("go/a"))
     assert priced.own_us
     assert priced.own_us.value == pytest.approx(0.5)
+    (past,) = findings(counted("go/b", **more), counted("before.json: go/a"))
+    assert past.own_us == priced.own_us
     (dear,) = findings(counted("go/b", **{**more, "user_us": 0.1}), counted("go/a"))
     assert dear.own_us is None

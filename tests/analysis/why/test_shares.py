@@ -33,6 +33,15 @@ def test_calls_explain_what_they_cost_and_no_more() -> None:
     assert found.explained.error > 0
 
 
+def test_the_time_of_calls_has_the_error_of_their_number() -> None:
+    noisy = counted("b", noise=0.1, polls=9, user_us=3, system_us=9)
+    (found,) = differences([counted("a"), noisy], [UNITS[1]] * 3)
+    (finding,) = found.findings
+    assert finding.cost_us
+    assert finding.more.error > 0
+    assert finding.cost_us.error == pytest.approx(finding.more.error * (UNITS[1].polls or 0))
+
+
 def test_the_client_with_more_time_is_named_first() -> None:
     found = time_between(counted("a", polls=2, system_us=4), counted("b"))
     assert found is not None

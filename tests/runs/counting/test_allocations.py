@@ -10,7 +10,7 @@ from cachemark.host import process
 from cachemark.model.counts import Counts
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
 from cachemark.runs.counting.player import CountingPlace, Work
-from cachemark.runs.counting.processor import count_allocations
+from cachemark.runs.counting.processor import Play, Plays, copies_of, count_allocations
 from cachemark.runs.tapes import TapeCache
 
 
@@ -45,3 +45,27 @@ def test_each_get_allocates_its_value(name: str, tmp_path: Path) -> None:
     assert (counts.allocations or 0) >= 1
     # All of the value, but for what the worker said during the shorter play.
     assert (counts.allocated_bytes or 0) >= 1900
+
+
+def plays(value_bytes: int, short: int | None, long: int | None) -> Plays:
+    """A play of one operation and one of two, with their allocated bytes."""
+    (few, many) = [
+        Play(
+            ops=ops, user_ns=0, system_ns=0, waiting_ns=0, faults=0, switches=0, preemptions=0,
+            waiting_threads=0, value_bytes=ops * value_bytes, allocated_bytes=allocated,
+        )
+        for ops, allocated in ((1, short), (2, long))
+    ]  # fmt: skip
+    return Plays(few, many)
+
+
+def test_copies_are_bytes_for_each_byte_of_longer_values() -> None:
+    assert copies_of(plays(100, 150, 300), plays(600, 1150, 2300)) == 2
+
+
+@pytest.mark.parametrize(("short", "long"), [(None, 2300), (1150, None)])
+def test_bytes_that_were_not_counted_are_no_copies(short: int | None, long: int | None) -> None:
+    known, unknown = plays(100, 150, 300), plays(600, short, long)
+    assert copies_of(known, unknown) is None
+    assert copies_of(unknown, known) is None
+    assert copies_of(known, None) is None

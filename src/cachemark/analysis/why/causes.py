@@ -1,12 +1,20 @@
 """The rules of causes.toml, and which of them two clients meet. Pure."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from math import hypot
 from operator import mul
 from pathlib import Path
 
 import msgspec
 
-from cachemark.analysis.why.estimate import CountEstimate, difference_of, estimate_of, mean_of
+from cachemark.analysis.why.estimate import (
+    CONFIDENCE,
+    CountEstimate,
+    difference_of,
+    differences_of,
+    estimate_of,
+    mean_of,
+)
 from cachemark.model.counts import COSTING, CountedWork, UnitCosts
 from cachemark.model.shipped_rows import shipped_rows
 
@@ -55,12 +63,31 @@ def causes() -> tuple[CauseRule, ...]:
     return shipped_rows(Path(__file__).with_name("causes.toml"), "cause", CauseRule)
 
 
+def figures_in_doubt(one: CountedWork, other: CountedWork) -> set[str]:
+    """The figures whose differences are large enough for a rule: the tests that chance can pass.
+
+    Chance makes the root mean square, which decides this, independent of the mean over its error,
+    which names a cause: so these are a fair number of tests.
+    """
+
+    def size(figure: str) -> float:
+        found = differences_of(one.repetitions, other.repetitions, figure)
+        squares = [each**2 for each in found if each is not None]
+        return (sum(squares) / len(squares)) ** 0.5 if squares else 0.0
+
+    return {rule.figure for rule in causes() if size(rule.figure) >= rule.more}
+
+
 def findings(
-    one: CountedWork, other: CountedWork, units: Sequence[UnitCosts] = ()
+    one: CountedWork,
+    other: CountedWork,
+    units: Sequence[UnitCosts] = (),
+    confidence: float = CONFIDENCE,
 ) -> list[WhyFinding]:
     """The rules by which `one` does more than `other`, in the order of the rules.
 
-    `units` are what single calls cost, in each repetition.
+    `units` are what single calls cost, in each repetition. A count of `one` is larger with this
+    `confidence`.
     """
     found: list[WhyFinding] = []
     # Figure → the amount that an earlier rule explains.
@@ -68,7 +95,7 @@ def findings(
     for rule in causes():
         if rule.kinds and one.kind not in rule.kinds:
             continue
-        finding = _finding(rule, one, other, covered.get(rule.figure, 0.0))
+        finding = _finding(rule, one, other, covered.get(rule.figure, 0.0), confidence)
         if finding is None:
             continue
         explained = {
@@ -80,7 +107,7 @@ def findings(
             for figure, number in explained.items()
         }
         own_us = _own_cost(calls.get("allocations", 0.0), one, other, units)
-        cost_us = _cost(calls, units, COSTING)
+        cost_us = _cost(calls, units, finding.more.error / finding.more.value)
         found.append(msgspec.structs.replace(finding, cost_us=cost_us, own_us=own_us))
         for figure, number in explained.items():
             covered[figure] = covered.get(figure, 0.0) + number
@@ -94,14 +121,19 @@ def _left(figure: str, one: CountedWork, other: CountedWork, covered: Mapping[st
 
 
 def _cost(
-    calls: Mapping[str, float], units: Sequence[UnitCosts], figures: Set[str]
+    calls: Mapping[str, float], units: Sequence[UnitCosts], calls_error: float
 ) -> CountEstimate | None:
-    """The CPU time of the `calls` that are `figures`, in µs, from the costs in each repetition."""
-    costing = {figure: number for figure, number in calls.items() if number and figure in figures}
+    """The kernel's CPU time for the `calls`, in µs, from the costs in each repetition.
+
+    `calls_error` is the relative error of their number.
+    """
+    costing = {figure: number for figure, number in calls.items() if number and figure in COSTING}
     costs = [[getattr(unit, figure) for figure in costing] for unit in units]
     if not costing or any(None in each for each in costs):
         return None
-    return mean_of([sum(map(mul, costing.values(), each)) for each in costs])
+    cost = mean_of([sum(map(mul, costing.values(), each)) for each in costs])
+    error = hypot(cost.error, cost.value * calls_error) if cost else 0.0
+    return cost and CountEstimate(value=cost.value, error=error)
 
 
 def _own_cost(
@@ -111,7 +143,9 @@ def _own_cost(
 
     None if its cost is unknown, or more than the difference of both clients' own code.
     """
-    languages = {each.client.partition("/")[0] for each in (one, other)}
+    # A client of an earlier answer is `FILE: LANGUAGE/NAME`.
+    ids = [each.client.rpartition(": ")[2] for each in (one, other)]
+    languages = {each.partition("/")[0] for each in ids}
     if languages <= _MALLOC:
         costs = [unit.allocations for unit in units]
     else:
@@ -123,15 +157,16 @@ def _own_cost(
 
 
 def _finding(
-    rule: CauseRule, one: CountedWork, other: CountedWork, covered: float
+    rule: CauseRule, one: CountedWork, other: CountedWork, covered: float, confidence: float
 ) -> WhyFinding | None:
     more = difference_of(one.repetitions, other.repetitions, rule.figure)
+    sure = difference_of(one.repetitions, other.repetitions, rule.figure, confidence)
     mine = estimate_of(one.repetitions, rule.figure)
     others = estimate_of(other.repetitions, rule.figure)
-    if more is None or mine is None or others is None:
+    if more is None or sure is None or mine is None or others is None:
         return None
     more = CountEstimate(value=more.value - covered, error=more.error)
-    if more.value < rule.more or not more.is_clear or not _needs_met(rule, one, other):
+    if more.value < rule.more or more.value <= sure.error or not _needs_met(rule, one, other):
         return None
     return WhyFinding(
         cause=rule.name,
@@ -151,9 +186,13 @@ def _needs_met(rule: CauseRule, one: CountedWork, other: CountedWork) -> bool:
     return all(more is not None and more.value >= rule.needs[name] for name, more in needed.items())
 
 
+def rounded(value: float, decimals: int) -> str:
+    """Such as 1,055 or 0.25; without decimals that are 0, and never -0."""
+    text = f"{value:,.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if decimals else text
+    return "0" if text == "-0" else text
+
+
 def number(value: float) -> str:
     """A count such as 2, 0.5 or 12.3; thousands without decimals."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    text = f"{value:.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
+    return rounded(value, 0 if abs(value) >= 1000 else 1)

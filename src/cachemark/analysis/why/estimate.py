@@ -7,8 +7,9 @@ import msgspec
 from cachemark.analysis.statistics.interval import mean_half_width
 from cachemark.model.counts import Counts
 
-# Many figures of many clients are compared: chance alone should make none differ.
 CONFIDENCE = 0.99
+# Fewer values have no error.
+_LEAST = 3
 
 
 class CountEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,37 +18,43 @@ class CountEstimate(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     error: float
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether it is more than its error, above 0."""
-        return self.value > self.error
+
+def all_confidence(tests: int) -> float:
+    """The confidence of each of some tests, if all of them together are to have 99 %."""
+    return 1 - (1 - CONFIDENCE) / max(1, tests)
 
 
 def estimate_of(repetitions: Sequence[Counts], figure: str) -> CountEstimate | None:
     """A figure of a client; None if it was not counted."""
-    return mean_of(_values(repetitions, figure))
+    return mean_of([getattr(each, figure) for each in repetitions])
 
 
 def difference_of(
-    one: Sequence[Counts], other: Sequence[Counts], figure: str
+    one: Sequence[Counts], other: Sequence[Counts], figure: str, confidence: float = CONFIDENCE
 ) -> CountEstimate | None:
-    """The figure of `one` less that of `other`; None if either was not counted.
+    """The figure of `one` less that of `other`; None if either was not counted."""
+    return mean_of(differences_of(one, other, figure), confidence)
+
+
+def differences_of(
+    one: Sequence[Counts], other: Sequence[Counts], figure: str
+) -> list[float | None]:
+    """The figure of `one` less that of `other` in each repetition; None: not counted.
 
     Repetitions are compared in pairs: a busy minute of the machine disturbs both clients.
     """
-    pairs = zip(_values(one, figure), _values(other, figure), strict=False)
-    return mean_of([mine - others for mine, others in pairs])
+    pairs = [
+        (getattr(mine, figure), getattr(others, figure))
+        for mine, others in zip(one, other, strict=False)
+    ]
+    return [None if None in pair else pair[0] - pair[1] for pair in pairs]
 
 
-def mean_of(values: Sequence[float]) -> CountEstimate | None:
-    """The mean of some repetitions with its error; None without values."""
-    if not values:
+def mean_of(values: Sequence[float | None], confidence: float = CONFIDENCE) -> CountEstimate | None:
+    """The mean with its error; None if too few repetitions have a value."""
+    counted = [value for value in values if value is not None]
+    if not counted or len(counted) < min(_LEAST, len(values)):
         return None
     # Counts that are the same each time have no error.
-    error = 0.0 if len(set(values)) == 1 else mean_half_width(values, CONFIDENCE) or 0.0
-    return CountEstimate(value=sum(values) / len(values), error=error)
-
-
-def _values(repetitions: Sequence[Counts], figure: str) -> list[float]:
-    found = [getattr(each, figure) for each in repetitions]
-    return [value for value in found if value is not None]
+    error = 0.0 if len(set(counted)) == 1 else mean_half_width(counted, confidence) or 0.0
+    return CountEstimate(value=sum(counted) / len(counted), error=error)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cachemark.analysis.why.causes import WhyFinding, findings
+from cachemark.analysis.why.causes import WhyFinding, figures_in_doubt, findings
+from cachemark.analysis.why.estimate import all_confidence
 from cachemark.analysis.why.profile import ProfileShares
 from cachemark.analysis.why.shares import TimeShares, shares
 from cachemark.model.counts import CountedWork, FoldedStacks, UnitCosts
@@ -51,27 +52,29 @@ def differences(
     """Every client against the first one, by kind, with the time that `units` explain.
 
     Kinds that one of both lacks are left out, and a cache in the process beside a client of a
-    server.
+    server. Chance alone gives at most 1 of 100 of such answers a cause, and as few a difference in
+    CPU time.
     """
     bases: dict[str, CountedWork] = {}
+    pairs = [(each, bases.setdefault(each.kind, each)) for each in counted]
+    pairs = [(each, base) for each, base in pairs if base is not each and _alike(base, each)]
+    of_causes = all_confidence(sum(len(figures_in_doubt(*pair)) for pair in pairs))
+    of_times = all_confidence(len(pairs))
     found: list[Difference] = []
-    for each in counted:
-        base = bases.setdefault(each.kind, each)
-        if base is not each and _alike(base, each):
-            found.append(_difference(each, base, units))
+    for each, base in pairs:
+        own = findings(each, base, units, of_causes)
+        of_base = findings(base, each, units, of_causes)
+        found.append(
+            Difference(
+                kind=each.kind,
+                client=each.client,
+                base=base.client,
+                findings=own,
+                findings_of_base=of_base,
+                time=shares(each, base, [*own, *of_base], of_times),
+            )
+        )
     return found
-
-
-def _difference(each: CountedWork, base: CountedWork, units: Sequence[UnitCosts]) -> Difference:
-    own, of_base = findings(each, base, units), findings(base, each, units)
-    return Difference(
-        kind=each.kind,
-        client=each.client,
-        base=base.client,
-        findings=own,
-        findings_of_base=of_base,
-        time=shares(each, base, [*own, *of_base]),
-    )
 
 
 def _alike(base: CountedWork, other: CountedWork) -> bool:

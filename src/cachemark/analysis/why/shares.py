@@ -6,7 +6,7 @@ from math import hypot
 import msgspec
 
 from cachemark.analysis.why.causes import WhyFinding
-from cachemark.analysis.why.estimate import CountEstimate, difference_of
+from cachemark.analysis.why.estimate import CONFIDENCE, CountEstimate, difference_of
 from cachemark.model.counts import CountedWork
 
 
@@ -27,20 +27,26 @@ class TimeShares(msgspec.Struct, frozen=True, kw_only=True):
     unexplained: CountEstimate | None = None
 
 
-def shares(one: CountedWork, other: CountedWork, found: Sequence[WhyFinding]) -> TimeShares | None:
+def shares(
+    one: CountedWork,
+    other: CountedWork,
+    found: Sequence[WhyFinding],
+    confidence: float = CONFIDENCE,
+) -> TimeShares | None:
     """The shares of both clients' findings in the difference between the two.
 
-    None if the CPU time was not counted, or its difference is not clear.
+    None if the CPU time was not counted, or does not differ with this `confidence`.
     """
     more, own, kernel = (
         difference_of(one.repetitions, other.repetitions, figure)
         for figure in ("cpu_us", "user_us", "system_us")
     )
-    if more is None or own is None or kernel is None:
+    sure = difference_of(one.repetitions, other.repetitions, "cpu_us", confidence)
+    if more is None or own is None or kernel is None or sure is None:
         return None
     if more.value < 0:
-        return shares(other, one, found)
-    if not more.is_clear:
+        return shares(other, one, found, confidence)
+    if more.value <= sure.error:
         return None
     split = TimeShares(client=one.client, other=other.client, more=more, own_code=own)
     costs = [(each.cost_us, each.client == one.client) for each in found if each.cost_us]

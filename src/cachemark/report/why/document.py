@@ -6,7 +6,7 @@ from importlib import resources
 
 import msgspec
 
-from cachemark.analysis.why.causes import WhyFinding, number
+from cachemark.analysis.why.causes import WhyFinding, number, rounded
 from cachemark.analysis.why.estimate import CountEstimate, estimate_of
 from cachemark.analysis.why.profile import ProfileShares
 from cachemark.analysis.why.report import Difference, WhyReport
@@ -162,12 +162,6 @@ def _cell(found: CountEstimate | None, figure: str) -> str:
         return "–"
     us = figure.endswith("_us")
     decimals = 1 if us or abs(found.value) >= 100 else 2
-    value, error = _rounded(found.value, decimals), _rounded(found.error, decimals)
+    value, error = rounded(found.value, decimals), rounded(found.error, decimals)
     shown = value if error == "0" else f"{value} ±{error}"
     return f"{shown} µs" if us else shown
-
-
-def _rounded(value: float, decimals: int) -> str:
-    """Such as 1,055 or 0.25; without decimals that are 0, and never -0."""
-    text = f"{value:,.{decimals}f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text

@@ -18,12 +18,7 @@ from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.units import parse_size
 from cachemark.runs.counting.calls import count_calls
 from cachemark.runs.counting.player import CountingPlace, Work, playing, server_of
-from cachemark.runs.counting.processor import (
-    NO_LOOP,
-    count_allocations,
-    count_processor,
-    without_loop,
-)
+from cachemark.runs.counting.processor import count_allocations, count_processor, without_loop
 from cachemark.runs.counting.profiles import take_profiles
 from cachemark.runs.counting.traffic import count_traffic
 from cachemark.runs.tapes import TapeCache
@@ -52,7 +47,7 @@ class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Tally(NamedTuple):
-    """One repetition of one client: its counts, or the reason for having none, by kind."""
+    """One repetition of one client or server: its counts, or why there are none, by kind."""
 
     version: str
     counts: dict[str, Counts | str]
@@ -77,7 +72,7 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> C
         place = CountingPlace(server_cpus=server, worker_cpus=worker, folder=folder)
         works = _works(plan, TapeCache(engine, folder))
         parties = plan.servers or plan.clients
-        tallies: dict[str, list[_Tally | str]] = {spec.text: [] for spec in parties}
+        tallies: dict[str, list[_Tally]] = {spec.text: [] for spec in parties}
         units: list[UnitCosts] = []
         for number in range(plan.repeat):
             units.append(measured_unit_costs(worker, server))
@@ -144,9 +139,9 @@ def _loop(client: Client, works: Sequence[Work], place: CountingPlace) -> dict[s
 
 def _tally(
     client: ClientSpec, works: Sequence[Work], place: CountingPlace, loop: Mapping[str, Counts]
-) -> _Tally | str:
-    """One repetition of one client, or the reason why there is none."""
-    in_process = client.client.in_process
+) -> _Tally:
+    """One repetition of one client."""
+    in_process, asked = client.client.in_process, [work.kind for work in works]
     try:
         with running(server_of(client), cpus=place.server_cpus) as server:
             with playing(client, place.worker_cpus) as player:
@@ -160,12 +155,12 @@ def _tally(
         if not in_process:
             passes.append(count_traffic(client, works, place))
     except TrialError as error:
-        return error.text
+        return _Tally("", dict.fromkeys(asked, error.text))
     return _Tally(
         version,
         {
             kind: reason
-            or without_loop(_joined(*(each.get(kind) for each in passes)), loop.get(kind, NO_LOOP))
+            or without_loop(_joined(*(each.get(kind) for each in passes)), loop.get(kind))
             for kind, reason in lacking.items()
         },
     )
@@ -173,8 +168,8 @@ def _tally(
 
 def _tally_of_server(
     spec: ServerSpec, client: ClientSpec, works: Sequence[Work], place: CountingPlace
-) -> _Tally | str:
-    """One repetition of one server, or the reason why there is none."""
+) -> _Tally:
+    """One repetition of one server."""
     try:
         with running(spec, cpus=place.server_cpus) as server:
             if len(server.pids) != 1:
@@ -183,7 +178,8 @@ def _tally_of_server(
             if not missing_reason():
                 passes.append(count_calls(client, works, server, place, of_server=True))
     except TrialError as error:
-        return with_remedy(error.text, error.remedy)
+        reason = with_remedy(error.text, error.remedy)
+        return _Tally("", {work.kind: reason for work in works})
     counts = {work.kind: _joined(*(each[work.kind] for each in passes)) for work in works}
     return _Tally(server.facts.version, {**counts})
 
@@ -200,17 +196,13 @@ def _joined(*parts: Counts | None) -> Counts:
     )
 
 
-def _counted(text: str, kind: str, tallies: Sequence[_Tally | str]) -> CountedWork:
+def _counted(text: str, kind: str, tallies: Sequence[_Tally]) -> CountedWork:
     """The counts of one client and kind in all repetitions, or the first failure."""
-    counts: list[Counts] = []
-    version = ""
-    for tally in tallies:
-        of_kind = tally if isinstance(tally, str) else tally.counts[kind]
-        if isinstance(of_kind, str):
-            return CountedWork(client=text, kind=kind, failure=of_kind)
-        counts.append(of_kind)
-        version = tally.version if isinstance(tally, _Tally) else ""
-    return CountedWork(client=text, version=version, kind=kind, repetitions=counts)
+    found = [tally.counts[kind] for tally in tallies]
+    for failure in (each for each in found if isinstance(each, str)):
+        return CountedWork(client=text, kind=kind, failure=failure)
+    counts = [each for each in found if isinstance(each, Counts)]
+    return CountedWork(client=text, version=tallies[-1].version, kind=kind, repetitions=counts)
 
 
 def measured_unit_costs(cpus: str, peer_cpus: str) -> UnitCosts:

@@ -30,11 +30,8 @@ _LEAST_SEEN = 0.9
 # On a busy machine a worker reports progress more often; over 1,000 operations that is little.
 _ALLOCATING_OPS = 1000
 
-# For clients without a `null` beside them.
-NO_LOOP = Counts(**dict.fromkeys(LOOP_FIGURES, 0.0))
 
-
-class _Play(HeapWork, frozen=True, kw_only=True):
+class Play(HeapWork, frozen=True, kw_only=True):
     """Sums over all operations of a play; switches are None if not all threads were seen.
 
     `value_bytes` were read or written.
@@ -51,11 +48,11 @@ class _Play(HeapWork, frozen=True, kw_only=True):
     value_bytes: int
 
 
-class _Plays(NamedTuple):
+class Plays(NamedTuple):
     """A short play and a long one."""
 
-    short: _Play
-    long: _Play
+    short: Play
+    long: Play
 
     def of(self, name: str, each: float = 1.0) -> float | None:
         """A figure of one operation, divided by `each`; None if it was not counted."""
@@ -86,7 +83,7 @@ def count_processor(
 def _count(player: CountingPlayer, work: Work, server: RunningServer, pid: int | None) -> Counts:
     player.prepare(work, server)
     ops = warmed_up(player)
-    plays = _Plays(_play(player, _SHORT * ops, pid), _play(player, _LONG * ops, pid))
+    plays = Plays(_play(player, _SHORT * ops, pid), _play(player, _LONG * ops, pid))
     return msgspec.structs.replace(
         _memory(player, work, server, plays, ops),
         user_us=plays.of("user_ns", 1e3),
@@ -119,18 +116,18 @@ def count_allocations(
 def _count_memory(player: CountingPlayer, work: Work, server: RunningServer) -> Counts:
     player.prepare(work, server)
     player.play(_ALLOCATING_OPS)
-    plays = _Plays(_play(player, _ALLOCATING_OPS), _play(player, 2 * _ALLOCATING_OPS))
+    plays = Plays(_play(player, _ALLOCATING_OPS), _play(player, 2 * _ALLOCATING_OPS))
     return _memory(player, work, server, plays, _ALLOCATING_OPS)
 
 
 def _memory(
-    player: CountingPlayer, work: Work, server: RunningServer, plays: _Plays, ops: int
+    player: CountingPlayer, work: Work, server: RunningServer, plays: Plays, ops: int
 ) -> Counts:
     longer = None
     if work.longer is not None and plays.long.allocated_bytes is not None:
         player.prepare(work.longer, server)
-        longer = _Plays(_play(player, max(1, ops // 10)), _play(player, ops))
-    copies, value_bytes = _copies(plays, longer), plays.of("value_bytes")
+        longer = Plays(_play(player, max(1, ops // 10)), _play(player, ops))
+    copies, value_bytes = copies_of(plays, longer), plays.of("value_bytes")
     priced, priced_ns = plays.long.priced, plays.long.priced_ns or 0
     return Counts(
         allocation_us=priced_ns / priced / 1e3 if priced else None,
@@ -143,15 +140,12 @@ def _memory(
     )
 
 
-def _copies(plays: _Plays, longer: _Plays | None) -> float | None:
-    """The bytes allocated for each byte by which values are longer; None if none are."""
-    if longer is None:
-        return None
-    allocated, value_bytes = (
-        (longer.of(name) or 0.0) - (plays.of(name) or 0.0)
-        for name in ("allocated_bytes", "value_bytes")
-    )
-    return allocated / value_bytes if value_bytes else None
+def copies_of(plays: Plays, longer: Plays | None) -> float | None:
+    """The bytes allocated for each byte by which values are longer; None: not counted."""
+    names = ("allocated_bytes", "value_bytes")
+    pairs = [(longer.of(name), plays.of(name)) for name in names] if longer else []
+    grown = [a - b for a, b in pairs if a is not None and b is not None]
+    return grown[0] / grown[1] if len(grown) == 2 and grown[1] else None
 
 
 def warmed_up(player: CountingPlayer) -> int:
@@ -168,7 +162,7 @@ def warmed_up(player: CountingPlayer) -> int:
     return ops
 
 
-def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> _Play:
+def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> Play:
     (worker,) = player.fleet.workers
     before = _server_time(server_pid) if server_pid else ()
     with watched(server_pid or worker.pid) as usage:
@@ -181,7 +175,7 @@ def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> _P
         user_ns = used_ns * ticks[0] // max(1, sum(ticks))
     queued_ns = sum(each.queued_ns for each in threads)
     seen = sum(each.run_ns for each in threads) >= _LEAST_SEEN * used_ns
-    return _Play(
+    return Play(
         **msgspec.structs.asdict(done.heap or HeapWork()),
         ops=played,
         user_ns=user_ns,
@@ -202,8 +196,10 @@ def _server_time(pid: int) -> tuple[int, int, int]:
     return cpu_ns(pid) or 0, user, system
 
 
-def without_loop(of: Counts, loop: Counts) -> Counts:
-    """The client's counts without the loop that calls it."""
+def without_loop(of: Counts, loop: Counts | None) -> Counts:
+    """The client's counts without the loop that calls it; all of them if it has no `null`."""
+    if loop is None:
+        return of
     own = {
         name: None if value is None or others is None else value - others
         for name in LOOP_FIGURES
