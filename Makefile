@@ -173,7 +173,8 @@ NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py mode
   analysis/statistics/test_simulated_experiments.py $(patsubst %,report/test_%.py,html_browser readers cpu_dispatch \
   hostile_text exports figures_again figures_of_blocks one_figure_one_value server_sections server_loads))
 PURE_CRATES := $(addprefix -p cachemark-,packets protocol storage trace)
-# Others are built in two fifths of the CPU time. Generated cases of these need their code optimised.
+# Others are built in two fifths of the CPU time. Generated cases of these need their code optimised; `make test` plays
+# four times as many of them.
 QUICK_PROFILE := $(addprefix --config profile.dev.,opt-level=0 package.cachemark-storage.opt-level=1 \
   package.cachemark-trace.opt-level=1 package.proptest.opt-level=1)
 
@@ -185,7 +186,8 @@ quick-python: quick-lint
 	@$(RUN) pytest -n 2 -m "not slow" -p no:cacheprovider $(QUICK) $(NOT_QUICK)
 
 quick-rust:
-	@$(call have,cargo) cd engine && env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked $(QUICK_PROFILE) $(PURE_CRATES)
+	@$(call have,cargo) cd engine && env -u MAKEFLAGS -u MFLAGS PROPTEST_CASES=64 \
+	  cargo test --quiet --locked $(QUICK_PROFILE) $(PURE_CRATES)
 
 # How much of each room the tests run: to look at, no limit. TESTS="tests/model tests/report" plays a part.
 TESTS ?= tests
