@@ -243,8 +243,9 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
         notes.append(f"{few} few: use 5 or more (--blocks) for figures that you publish.")
     if experiment.blocks < MIN_INTERVAL_TRIALS:
         notes.append(
-            f"−/+ is the range of the trials. From {MIN_INTERVAL_TRIALS} trials on, ± is a 95 % "
-            "interval, which would be too narrow with fewer."
+            "−/+ is the range of the trials. ± is a 95 % interval: from "
+            f"{MIN_INTERVAL_TRIALS} trials on, and of percentiles for which single trials have too "
+            "few operations."
         )
     notes += _too_few(summaries)
     return [*notes, *_trial_notes(summaries)]

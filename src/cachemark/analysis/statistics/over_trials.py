@@ -38,18 +38,18 @@ def percentile_over_trials(
 ) -> Interval | None:
     """A percentile in ns of all trials together, each with its operations.
 
-    With few trials it has their range, as any other figure of a cell; else the interval of
-    `percentile_reach`. A trial with too few operations for a percentile has none in a range.
+    With few trials it has their range, as any other figure of a cell; else, and if a trial has too
+    few operations for the percentile, the interval of `percentile_reach`.
     """
     trials = tuple(map(TrialTimes, operations))
     pooled = pooled_percentile(trials, percent)
     if pooled is None:
         return None
     value = float(round(math.exp(pooled.value)))
-    if len(trials) < MIN_INTERVAL_TRIALS:
-        small = any(trial.counts.sum() < min_sample_size(percent) for trial in trials)
-        if small or len(trials) < 2:
-            return Interval(value=value)
+    if len(trials) < 2:
+        return Interval(value=value)
+    each_has_one = all(trial.counts.sum() >= min_sample_size(percent) for trial in trials)
+    if each_has_one and len(trials) < MIN_INTERVAL_TRIALS:
         low, high = (float(round(math.exp(log))) for log in pooled.own)
         return Interval(value=value, low=low, high=high, bounds="range")
     reach = percentile_reach(pooled).with_error(rounding_deviation(pooled.step))
