@@ -13,10 +13,11 @@ from typing import Literal, NamedTuple
 
 from cachemark.checks.conformance.requests import Command, RequestReader, SentRequest
 from cachemark.endpoints.probe.observation import CHUNK_BYTES, Relay
+from cachemark.endpoints.servers.binary_control import HEADER
 
 ReplyFault = Literal["", "corrupt", "silence", "error", "hold", "late", "slow", "lost", "flags"]
 
-_HEAD_BYTES, _FLAGS_BYTES = 24, 4
+_FLAGS_BYTES = 4
 # Flags without a meaning in any library: only a client that checks flags notices them.
 _OTHER_FLAGS = b"1048576"
 # Flags in text replies, and in meta replies if the client asked for them.
@@ -114,9 +115,9 @@ def _flagged(replies: bytes) -> bytes:
     while at < len(replies):
         extras, body = replies[at + 4], int.from_bytes(replies[at + 8 : at + 12], "big")
         if extras == _FLAGS_BYTES:
-            place = at + _HEAD_BYTES
+            place = at + HEADER.size
             changed[place : place + _FLAGS_BYTES] = struct.pack(">I", int(_OTHER_FLAGS))
-        at += _HEAD_BYTES + body
+        at += HEADER.size + body
     return bytes(changed)
 
 
@@ -132,18 +133,8 @@ def _elsewhere(request: SentRequest) -> bytes:
 def _error_reply(request: SentRequest, error: ErrorReply) -> bytes:
     if request.wire != "binary":
         return error.line + b"\r\n"
-    head = struct.pack(
-        ">BBHBBHIIQ",
-        0x81,
-        request.opcode,
-        0,
-        0,
-        0,
-        error.status,
-        len(error.text),
-        request.opaque,
-        0,
-    )
+    size = len(error.text)
+    head = HEADER.pack(0x81, request.opcode, 0, 0, 0, error.status, size, request.opaque, 0)
     return head + error.text
 
 

@@ -9,8 +9,9 @@ from typing import Literal
 
 import msgspec
 
+from cachemark.endpoints.servers.binary_control import HEADER
+
 _BINARY = 0x80
-_HEADER = struct.Struct(">BBHBBHIIQ")
 # By opcode: the verb, and whether it is quiet (no reply).
 _OPCODES = {
     0x00: ("get", False), 0x09: ("get", True), 0x0C: ("get", False), 0x0D: ("get", True),
@@ -85,15 +86,15 @@ def _first(data: bytearray) -> SentRequest | None:
 
 
 def _binary(data: bytearray) -> SentRequest | None:
-    if len(data) < _HEADER.size:
+    if len(data) < HEADER.size:
         return None
-    _, opcode, key_bytes, extra_bytes, _, _, body_bytes, opaque, cas = _HEADER.unpack_from(data)
-    whole = _HEADER.size + body_bytes
+    _, opcode, key_bytes, extra_bytes, _, _, body_bytes, opaque, cas = HEADER.unpack_from(data)
+    whole = HEADER.size + body_bytes
     if len(data) < whole:
         return None
     raw = bytes(data[:whole])
-    extras_end = _HEADER.size + extra_bytes
-    extras, value_at = raw[_HEADER.size : extras_end], extras_end + key_bytes
+    extras_end = HEADER.size + extra_bytes
+    extras, value_at = raw[HEADER.size : extras_end], extras_end + key_bytes
     commands: list[Command] = []
     if opcode in _OPCODES:
         verb, quiet = _OPCODES[opcode]

@@ -1,6 +1,5 @@
 """Checks that are not simple dialogues: TCP segments, binary protocol, value sizes, counters."""
 
-import struct
 import time
 from collections.abc import Callable
 
@@ -9,6 +8,7 @@ import msgspec
 from cachemark.endpoints.probe.dialogue import ProbedServer, talked, unfit
 from cachemark.endpoints.probe.raw_connection import AnswerError, RawConnection, printable
 from cachemark.endpoints.servers import RunningServer
+from cachemark.endpoints.servers.binary_control import HEADER
 from cachemark.model.audit import CONSERVATION, EVERYTHING, PIPELINE, ProbeResult
 from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
@@ -144,7 +144,7 @@ class _Packet(msgspec.Struct, frozen=True, kw_only=True):
     def encoded(self) -> bytes:
         body = self.extras + self.key + self.value
         sizes = (len(self.key), len(self.extras), 0, 0, len(body))
-        return struct.pack(">BBHBBHIIQ", 0x80, self.opcode, *sizes, 0, 0) + body
+        return HEADER.pack(0x80, self.opcode, *sizes, 0, 0) + body
 
 
 def _binary(connection: RawConnection, packet: _Packet, status: int = 0) -> bytes:

@@ -11,7 +11,7 @@ from cachemark.model.errors import TrialError
 from cachemark.model.server_stats import ServerStats
 
 # Magic, opcode, length of the key, of the extras, type, status, length of the body, opaque, cas.
-_HEADER = struct.Struct(">BBHBBHIIQ")
+HEADER = struct.Struct(">BBHBBHIIQ")
 _REQUEST = 0x80
 _VERSION, _STAT, _LOGIN = 0x0B, 0x10, 0x21
 
@@ -44,7 +44,7 @@ class BinaryControl(Control):
         return _read(self._ask(login.request(), _ends(_LOGIN)))[-1].status == 0
 
     def _packets(self, opcode: int, key: bytes) -> list[_Packet]:
-        head = _HEADER.pack(_REQUEST, opcode, len(key), 0, 0, 0, len(key), 0, 0)
+        head = HEADER.pack(_REQUEST, opcode, len(key), 0, 0, 0, len(key), 0, 0)
         packets = _read(self._ask(head + key, _ends(opcode)))
         if status := packets[-1].status:
             raise TrialError(f"server {self.address}: answered with the status 0x{status:02x}")
@@ -75,10 +75,10 @@ def _read(reply: bytes) -> list[_Packet]:
 
 def _each(reply: bytes) -> Iterator[_Packet]:
     """The whole packets of an answer."""
-    while len(reply) >= _HEADER.size:
-        _, opcode, key, extras, _, status, length, _, _ = _HEADER.unpack_from(reply)
-        body = reply[_HEADER.size + extras : _HEADER.size + length]
-        if len(reply) < _HEADER.size + length:
+    while len(reply) >= HEADER.size:
+        _, opcode, key, extras, _, status, length, _, _ = HEADER.unpack_from(reply)
+        body = reply[HEADER.size + extras : HEADER.size + length]
+        if len(reply) < HEADER.size + length:
             return
         yield _Packet(opcode, status, body[:key], body[key:])
-        reply = reply[_HEADER.size + length :]
+        reply = reply[HEADER.size + length :]
