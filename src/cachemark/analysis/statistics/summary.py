@@ -348,13 +348,6 @@ def group_operations(window: Done) -> list[Operation]:
 
 def group_rate(operations: Interval, length: int) -> Interval:
     """Groups per second, from all operations per second: cut groups are part of the rate too."""
-
-    def per_group(of: float | None) -> float | None:
-        return None if of is None else of / length
-
-    return msgspec.structs.replace(
-        operations,
-        value=operations.value / length,
-        low=per_group(operations.low),
-        high=per_group(operations.high),
-    )
+    ends = (operations.low, operations.high)
+    low, high = (None if end is None else end / length for end in ends)
+    return msgspec.structs.replace(operations, value=operations.value / length, low=low, high=high)

@@ -18,7 +18,8 @@ def render(run: ExportedRun) -> dict[str, str]:
     parts = [(series, part) for series in run.series for part in series.parts]
     bigger = [entry for pair in parts for entry in _bigger(*pair)]
     smaller = [entry for pair in parts for entry in _smaller(*pair)]
-    return {"bigger-is-better.json": _text(bigger), "smaller-is-better.json": _text(smaller)}
+    files = {"bigger-is-better.json": bigger, "smaller-is-better.json": smaller}
+    return {name: json_text(entries) for name, entries in files.items()}
 
 
 def _bigger(series: Series, part: OperationSeries) -> list[ActionEntry]:
@@ -55,7 +56,3 @@ def _entries(
             entry["range"] = f"{figure.low / factor:.6g} to {figure.high / factor:.6g}"
         entries.append(entry)
     return entries
-
-
-def _text(entries: list[ActionEntry]) -> str:
-    return json_text(entries)

@@ -6,6 +6,7 @@ the best one of the column.
 
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 
 import msgspec
@@ -283,22 +284,18 @@ def _published_memory(row: Row) -> str:
     return _ABSENT if memory is None else f"{memory:g}"
 
 
-def _server_bytes(trials: Sequence[Outcome]) -> str:
-    return _mean_mb([ServerStats(trial.stats_after).number("bytes") for trial in trials])
+def _server_bytes(trial: Outcome) -> float | None:
+    return ServerStats(trial.stats_after).number("bytes")
 
 
-def _store_bytes(trials: Sequence[Outcome]) -> str:
-    return _mean_mb([store_bytes(trial) for trial in trials])
+def _server_rss(trial: Outcome) -> float | None:
+    return trial.server_use.rss_after_bytes if trial.server_use else None
 
 
-def _server_rss(trials: Sequence[Outcome]) -> str:
-    uses = [trial.server_use for trial in trials]
-    return _mean_mb([use.rss_after_bytes if use else None for use in uses])
-
-
-def _mean_mb(sizes: Sequence[float | None]) -> str:
-    known = [size for size in sizes if size]
-    return f"{statistics.fmean(known) / _MB:.4g}" if sizes and len(known) == len(sizes) else _ABSENT
+def _mean_mb(of: Callable[[Outcome], float | None], trials: Sequence[Outcome]) -> str:
+    known = [size for trial in trials if (size := of(trial))]
+    whole = trials and len(known) == len(trials)
+    return f"{statistics.fmean(known) / _MB:.4g}" if whole else _ABSENT
 
 
 SIDE_COLUMNS: dict[str, tuple[SideColumn, ...]] = {
@@ -307,8 +304,8 @@ SIDE_COLUMNS: dict[str, tuple[SideColumn, ...]] = {
     "txn_ms": (SideColumn("runs, ms", _runs),),
     "summed_s": (
         SideColumn("memory, MB", _published_memory),
-        SideColumn("store's own account, MB", None, _store_bytes),
-        SideColumn("server's bytes, MB", None, _server_bytes),
-        SideColumn("server's RSS, MB", None, _server_rss),
+        SideColumn("store's own account, MB", None, partial(_mean_mb, store_bytes)),
+        SideColumn("server's bytes, MB", None, partial(_mean_mb, _server_bytes)),
+        SideColumn("server's RSS, MB", None, partial(_mean_mb, _server_rss)),
     ),
 }
