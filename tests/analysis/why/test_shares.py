@@ -49,6 +49,29 @@ def test_the_client_with_more_time_is_named_first() -> None:
     assert values(found) == pytest.approx([4, 0, 1.0, 3.0])
 
 
+def test_no_sum_of_costs_exceeds_the_difference() -> None:
+    more = {"sends": 2, "polls": 4, "user_us": 3}
+    noisy = CountedWork(
+        client="b",
+        kind="get",
+        repetitions=[
+            counted("b", **more, system_us=kernel_us).repetitions[0] for kernel_us in (4, 4.5, 5)
+        ],
+    )
+    (found,) = differences([counted("a"), noisy], UNITS)
+    # By themselves, the calls cost 2 · 1.5 + 4 · 0.5 = 5 µs, which may be all of the 4.5 µs.
+    assert values(found.time) == pytest.approx([7.5, 3, 4.5, 0])
+    single = [each.cost_us.value for each in found.findings if each.cost_us]
+    assert single == pytest.approx([3 * 0.9, 2 * 0.9])
+
+
+def test_less_time_in_the_kernel_is_not_shared_out() -> None:
+    found = time_between(counted("a"), counted("b", sends=2, user_us=9, system_us=-2))
+    assert values(found) == [7, 9, None, None]
+    found = time_between(counted("a"), counted("b", user_us=9, system_us=-2))
+    assert values(found) == [7, 9, None, None]
+
+
 def test_calls_of_the_faster_client_are_taken_away() -> None:
     found = time_between(counted("a", polls=2), counted("b", sends=2, user_us=9, system_us=4))
     assert values(found) == pytest.approx([13, 9, 3.0 - 1.0, 2.0])

@@ -70,11 +70,20 @@ def test_a_count_that_varies_has_its_error() -> None:
     assert "b and a: the counts show no difference that a rule names." in text
 
 
-def test_the_time_between_two_clients_comes_before_its_causes() -> None:
-    def timed(client: str, polls: float, own_us: float, kernel_us: float) -> CountedWork:
-        counts = Counts(polls=polls, user_us=own_us, system_us=kernel_us)
-        return CountedWork(client=client, kind="get", repetitions=[counts] * 3)
+def timed(client: str, polls: float, own_us: float, kernel_us: float) -> CountedWork:
+    counts = Counts(polls=polls, user_us=own_us, system_us=kernel_us)
+    return CountedWork(client=client, kind="get", repetitions=[counts] * 3)
 
+
+def test_less_time_in_the_kernel_is_said() -> None:
+    counted = [timed("a", 1, 10, 5), timed("b", 1, 14, 4)]
+    whole = msgspec.structs.replace(report(), counted=counted, differences=differences(counted))
+    text = " ".join(RENDERERS["table"](whole, None).split())
+    time = "b takes 3 µs more CPU time than a: 4 µs more in its own code, and less in the kernel."
+    assert time in text
+
+
+def test_the_time_between_two_clients_comes_before_its_causes() -> None:
     counted = [timed("a", 1, 10, 5), timed("b", 3, 12, 8)]
     units = [UnitCosts(polls=0.5)] * 3
     whole = msgspec.structs.replace(

@@ -153,7 +153,7 @@ def _own_cost(
     known = [allocations * cost for cost in costs if cost and allocations]
     cost = mean_of(known) if len(known) == len(costs) else None
     more = difference_of(one.repetitions, other.repetitions, "user_us")
-    return cost if cost and more and cost.value <= more.value + more.error else None
+    return cost if cost and more and cost.value <= more.value else None
 
 
 def _finding(

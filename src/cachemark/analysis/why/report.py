@@ -7,7 +7,7 @@ import msgspec
 from cachemark.analysis.why.causes import WhyFinding, figures_in_doubt, findings
 from cachemark.analysis.why.estimate import all_confidence
 from cachemark.analysis.why.profile import ProfileShares
-from cachemark.analysis.why.shares import TimeShares, shares
+from cachemark.analysis.why.shares import TimeShares, fitting, shares
 from cachemark.model.counts import CountedWork, FoldedStacks, UnitCosts
 
 
@@ -64,14 +64,16 @@ def differences(
     for each, base in pairs:
         own = findings(each, base, units, of_causes)
         of_base = findings(base, each, units, of_causes)
+        time = shares(each, base, [*own, *of_base], of_times)
+        fitted = fitting([*own, *of_base], time)
         found.append(
             Difference(
                 kind=each.kind,
                 client=each.client,
                 base=base.client,
-                findings=own,
-                findings_of_base=of_base,
-                time=shares(each, base, [*own, *of_base], of_times),
+                findings=fitted[: len(own)],
+                findings_of_base=fitted[len(own) :],
+                time=time,
             )
         )
     return found

@@ -14,9 +14,9 @@ class TimeShares(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of the CPU time that `client` takes beyond `other`, in µs of one operation.
 
     `more` is the whole difference, `own_code` the part of it in user mode. `explained` is the
-    kernel's time for what the findings name, less that for the findings of `other`; `unexplained`
-    is the rest of the kernel's time. Both are None if the findings would cost more than the
-    difference: then a call costs less here than by itself, or `other` does what no rule names.
+    kernel's time for what the findings name, less that for the findings of `other`, but at most
+    all of it; `unexplained` is the rest. Both are None if the findings would clearly cost more
+    than that: then a call costs less here than by itself, or `other` does what no rule names.
     """
 
     client: str
@@ -49,14 +49,40 @@ def shares(
     if more.value <= sure.error:
         return None
     split = TimeShares(client=one.client, other=other.client, more=more, own_code=own)
-    costs = [(each.cost_us, each.client == one.client) for each in found if each.cost_us]
-    explained = CountEstimate(
+    explained = _cost(found, one.client)
+    rest, error = kernel.value - explained.value, hypot(kernel.error, explained.error)
+    if rest < -error or kernel.value < min(0.0, explained.value):
+        return split
+    return msgspec.structs.replace(
+        split,
+        explained=_scaled(explained, _part(explained, kernel.value)),
+        unexplained=CountEstimate(value=max(0.0, rest), error=error),
+    )
+
+
+def fitting(found: Sequence[WhyFinding], time: TimeShares | None) -> list[WhyFinding]:
+    """The findings, with costs that add up to what they explain."""
+    if time is None or time.explained is None:
+        return list(found)
+    part = _part(_cost(found, time.client), time.explained.value)
+    return [
+        msgspec.structs.replace(each, cost_us=each.cost_us and _scaled(each.cost_us, part))
+        for each in found
+    ]
+
+
+def _cost(found: Sequence[WhyFinding], client: str) -> CountEstimate:
+    """The kernel's time for the findings of `client`, less that for the other's."""
+    costs = [(each.cost_us, each.client == client) for each in found if each.cost_us]
+    return CountEstimate(
         value=sum(cost.value if is_own else -cost.value for cost, is_own in costs),
         error=hypot(*(cost.error for cost, _ in costs)),
     )
-    rest = CountEstimate(
-        value=kernel.value - explained.value, error=hypot(kernel.error, explained.error)
-    )
-    if rest.value < -rest.error:
-        return split
-    return msgspec.structs.replace(split, explained=explained, unexplained=rest)
+
+
+def _part(cost: CountEstimate, most: float) -> float:
+    return most / cost.value if cost.value > most else 1.0
+
+
+def _scaled(cost: CountEstimate, part: float) -> CountEstimate:
+    return CountEstimate(value=cost.value * part, error=cost.error * part)

@@ -113,7 +113,9 @@ def _time(of: TimeShares | None) -> list[str]:
     if of is None:
         return []
     own = f"{_us(of.own_code)} of them in its own code"
-    if of.explained is None or of.unexplained is None:
+    if of.explained is None and of.own_code.value > of.more.value:
+        own, kernel = f"{_us(of.own_code)} more in its own code", "and less in the kernel"
+    elif of.explained is None or of.unexplained is None:
         kernel = (
             "the rest in the kernel. That is less than the calls below cost by themselves, so it "
             "is not shared out"
