@@ -70,6 +70,18 @@ def test_a_count_that_varies_has_its_error() -> None:
     assert "b and a: the counts show no difference that a rule names." in text
 
 
+def test_a_count_says_what_causes_above_it_bring() -> None:
+    one, other = Counts(turns=1.0, sends=1.0), Counts(turns=2.0, sends=5.0)
+    counted = [
+        CountedWork(client=name, kind="get", repetitions=[each] * 3)
+        for name, each in (("a", one), ("b", other))
+    ]
+    whole = msgspec.structs.replace(report(), counted=counted, differences=differences(counted))
+    text = " ".join(RENDERERS["table"](whole, None).split())
+    assert "b waits 1 more times for a reply (2 against 1 of a). " in text
+    assert "b makes 3 more writes to the socket (5 against 1 of a, 1 by causes above). " in text
+
+
 def timed(client: str, polls: float, own_us: float, kernel_us: float) -> CountedWork:
     counts = Counts(polls=polls, user_us=own_us, system_us=kernel_us)
     return CountedWork(client=client, kind="get", repetitions=[counts] * 3)

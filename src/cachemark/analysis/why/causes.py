@@ -37,9 +37,9 @@ class CauseRule(
 class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that holds: for each operation, `client` has `more` of `figure` than `other`.
 
-    `count` and `other_count` are the figures of both; `more` is without what an earlier finding
-    explains. `words` are a sentence's predicate. `cost_us` is the kernel's CPU time for it: None if
-    no call causes it, or the call's cost is unknown. `own_us`: that of the allocations.
+    `count` and `other_count` are the figures of both; `more` is without the `covered` ones, which
+    earlier findings explain. `words` are a sentence's predicate. `cost_us` is the kernel's CPU time
+    for it: None if no call causes it, or its cost is unknown. `own_us`: that of the allocations.
     """
 
     cause: str
@@ -49,6 +49,7 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
     count: float
     other_count: float
     more: CountEstimate
+    covered: float = 0.0
     words: str
     remedy: str
     cost_us: CountEstimate | None = None
@@ -176,6 +177,7 @@ def _finding(
         count=mine.value,
         other_count=others.value,
         more=more,
+        covered=covered,
         words=rule.words.format(more=number(more.value)),
         remedy=rule.remedy,
     )

@@ -133,6 +133,7 @@ def _us(of: CountEstimate) -> str:
 
 def _sentence(of: WhyFinding) -> str:
     counts = f"{number(of.count)} against {number(of.other_count)} of {of.other}"
+    counts += "" if number(of.covered) == "0" else f", {number(of.covered)} by causes above"
     cost = f", {_us(of.cost_us)} in the kernel" if of.cost_us else ""
     cost += f", {_us(of.own_us)} in its own code" if of.own_us else ""
     return f"{of.client} {of.words} ({counts}{cost}). Remedy: {of.remedy}."
