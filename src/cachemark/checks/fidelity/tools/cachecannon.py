@@ -7,12 +7,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cachemark.checks.fidelity.tools.tool import (
-    KEY_BYTES,
     Tool,
     ToolJob,
     ToolResult,
     percent,
     unreadable,
+    with_settings,
 )
 
 _CONFIG = Path(__file__).with_name("cachecannon.toml.template")
@@ -34,24 +34,14 @@ def fill(job: ToolJob) -> list[str]:
 
 
 def _command(job: ToolJob, prefill: str) -> list[str]:
-    load = job.load
-    text = _CONFIG.read_text(encoding="utf-8").format(
-        seconds=job.seconds,
+    return with_settings(
+        job,
+        _CONFIG,
         warmup_s=_OPEN_WARMUP_S if job.rate else 0,
-        server=job.server,
-        callers=load.callers,
-        depth=job.depth,
         batches=_SINGLY if job.rate else "",
         prefill=prefill,
-        key_bytes=KEY_BYTES,
-        timeout_ms=load.timeout_ms,
-        keys=load.keys,
-        value_bytes=load.value_bytes,
         rate=f"rate_limit = {job.rate}" if job.rate else "",
     )
-    path = job.folder / "cachecannon.toml"
-    path.write_text(text, encoding="utf-8")
-    return [job.program, str(path)]
 
 
 def read(job: ToolJob, output: str) -> ToolResult:

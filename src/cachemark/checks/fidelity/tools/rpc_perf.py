@@ -6,12 +6,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cachemark.checks.fidelity.tools.tool import (
-    KEY_BYTES,
     Tool,
     ToolJob,
     ToolResult,
     percent,
     unreadable,
+    with_settings,
 )
 
 _CONFIG = Path(__file__).with_name("rpc_perf.toml.template")
@@ -31,23 +31,9 @@ def fill(job: ToolJob) -> list[str]:
 
 
 def _command(job: ToolJob, verb: str) -> list[str]:
-    load = job.load
     # The table has to be there; without a start there is no limit.
     rate = f"start = {job.rate}" if job.rate else ""
-    text = _CONFIG.read_text(encoding="utf-8").format(
-        seconds=job.seconds,
-        server=job.server,
-        callers=load.callers,
-        timeout_ms=load.timeout_ms,
-        keys=load.keys,
-        key_bytes=KEY_BYTES,
-        verb=verb,
-        value_bytes=load.value_bytes,
-        rate=rate,
-    )
-    path = job.folder / "rpc-perf.toml"
-    path.write_text(text, encoding="utf-8")
-    return [job.program, str(path)]
+    return with_settings(job, _CONFIG, verb=verb, rate=rate)
 
 
 def read(_job: ToolJob, output: str) -> ToolResult:

@@ -82,6 +82,15 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return next(filter(None, map(shutil.which, self.programs)), None)
 
 
+def with_settings(job: ToolJob, template: Path, **others: object) -> list[str]:
+    """Write a settings file, filled in from a job and `others`; returns the command line."""
+    text = template.read_text(encoding="utf-8")
+    path = job.folder / "settings.toml"
+    filled = text.format(job=job, load=job.load, key_bytes=KEY_BYTES, **others)
+    path.write_text(filled, encoding="utf-8")
+    return [job.program, str(path)]
+
+
 def unreadable(tool: str, output: str) -> TrialError:
     """The error for an output without times."""
     last = next((line for line in reversed(output.splitlines()) if line.strip()), "nothing")
