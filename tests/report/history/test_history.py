@@ -142,6 +142,16 @@ def test_what_did_not_count_is_shown_without_a_figure(store: Path) -> None:
     assert "it lied" in RENDERERS["table"](ask(store, "a"), 140)
 
 
+def test_unsupported_trials_are_not_counted_as_played(store: Path) -> None:
+    unplayed = [
+        msgspec.structs.replace(t, state="unsupported", verdict=None, measure=None, reason="no gem")
+        for t in trials("b", 9)
+    ]
+    kept(store, made_header("run-5", 5), [*trials("a", 2000), *unplayed])
+    run = ask(store).runs[-1]
+    assert (run.valid, run.played, run.planned) == (5, 5, 10)
+
+
 def test_a_replay_is_no_trial_more(store: Path) -> None:
     """Of five planned trials the machine spoiled two, and one replay of each is valid."""
     header = made_header("run-5", 5)

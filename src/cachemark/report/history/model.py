@@ -16,10 +16,10 @@ RunKind = Literal["grid", "resilience"]
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the store; `problem` is the reason if it cannot be read.
 
-    `played` are the trials of its plan, without replays of trials that the machine spoiled. `name`
-    comes from the user. `first` and `answer` come from its report, and are empty until it has one.
-    `kind`: what it played. Of a run of `resilience`, `planned` and `played` are cells, which are
-    never `valid`: they have verdicts of their own.
+    `played` are the trials of its plan, without unsupported ones and replays. `name` comes from
+    the user. `first` and `answer` come from its report, and are empty until it has one. `kind`:
+    what it played. Of a run of `resilience`, `planned` and `played` are cells, which are never
+    `valid`: they have verdicts of their own.
     """
 
     folder: str

@@ -58,7 +58,8 @@ def query_history(index: RunIndex, query: HistoryQuery) -> History:
 
 def _runs(index: RunIndex, query: HistoryQuery) -> list[RunRow]:
     sql = """
-        SELECT run.*, count(trial.trial) - coalesce(sum(trial.is_replay), 0)
+        SELECT run.*,
+            count(trial.trial) - coalesce(sum(trial.is_replay OR trial.verdict = 'unsupported'), 0)
             + (SELECT count(*) FROM fault WHERE fault.folder = run.folder) AS played,
             coalesce(sum(trial.is_replay), 0) AS replays, coalesce(sum(trial.valid), 0) AS valid
         FROM run LEFT JOIN trial USING (folder) GROUP BY run.folder
