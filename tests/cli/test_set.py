@@ -33,6 +33,24 @@ def test_a_setting_is_changed_wherever_it_stands() -> None:
     assert [load.threads for load in planned("loads.threads=[1, 4]").loads] == [1, 4]
 
 
+@pytest.mark.parametrize(
+    ("table", "setting", "values"),
+    [
+        ("workloads", "hit_ratio", [0.5, 0.9, 1.0]),
+        ("workloads", "run", [1, 1000]),
+        ("loads", "depth", [1, 8]),
+        ("loads", "wire", ["text", "meta"]),
+    ],
+)
+def test_a_list_makes_one_for_each_value(table: str, setting: str, values: list[object]) -> None:
+    made = getattr(planned(f"{table}.{setting}={values}"), table)
+    assert [getattr(each, setting) for each in made] == values
+    names = [each.name for each in getattr(planned(), table)]
+    assert [each.name for each in made] == [
+        f"{name}-{value}-{setting}" for name in names for value in values
+    ]
+
+
 def test_settings_that_never_had_an_option_are_reached_too() -> None:
     made = planned("timing.silence_ms=20000", "rounds.lead_in_percent=20", "workloads.passes=2")
     assert (made.timing.silence_ms, made.rounds.lead_in_percent) == (20_000, 20.0)
@@ -72,6 +90,8 @@ def test_every_path_is_read_in_one_way() -> None:
         ("loads.measure.rate=9", "--set loads.measure.rate: the experiment has no such table"),
         ("workloads.keys.length=4q", "'--set workloads.keys.length"),
         ("workloads.prefill=1.5", "'--set workloads.prefill"),
+        ("workloads.hit_ratio=[0.5, 1.5]", "<= 1.0 - at `$.workloads[1].hit_ratio`"),
+        ("workloads.hit_ratio=[]", "hit_ratio is an empty list"),
         ("scale=0", "--set scale=0: out of range"),
         ("design=rounds", "--search plays trials, not rounds\n  leave out --set design"),
         ("search=p99<1ms", "--search and --set of the same setting"),

@@ -16,8 +16,9 @@ import msgspec
 from cyclopts.completion import CompletionContext
 
 from cachemark.host import process
-from cachemark.model.errors import DECODE_ERRORS, UsageError
+from cachemark.model.errors import DECODE_ERRORS, UsageError, refusing
 from cachemark.model.experiment import Experiment
+from cachemark.model.experiment_document import FACTORS, expand_factors
 from cachemark.model.experiment_settings import TABLES, in_words, schema_of
 from cachemark.model.presets import load_presets
 
@@ -33,6 +34,9 @@ _PLACES = {
     "rounds": "rounds.",
     "placement": "placement.",
 }
+# Settings that may be a list, as in a file. Numbers of threads are an option, which names loads.
+_FACTORS = {f"{of}.{name}" for of, names in FACTORS.items() for name in names} - {"loads.threads"}
+_EVERY = "docs/experiment.md has every setting"
 _NOT_SET = {"name", "in_process", "workloads.loads", *_PLACES, "quick"}
 
 
@@ -103,17 +107,18 @@ def typed_settings(typed: Iterable[str]) -> TypedSettings:
             raise UsageError(f"--set {path}: no such setting", f"there are {', '.join(near)}, …")
         if not equals:
             raise UsageError(f"--set {path}: a value is missing", f"write --set {path}=VALUE")
-        if path in ENGINE_PATHS:
+        if path in _FACTORS and isinstance(values := _readings(text)[0], list):
+            others[path] = values
+        elif path in ENGINE_PATHS:
             overrides[ENGINE_PATHS[path]] = text
         elif path == SCALE:
             overrides[SCALE] = _converted(path, text, float)
         else:
             value = _converted(path, text, _type_of(known[path], path))
-            name = _OVERRIDES.get(path)
-            if name is None:
-                others[path] = value
-            else:
+            if name := _OVERRIDES.get(path):
                 overrides[name] = _as_option(path, value)
+            else:
+                others[path] = value
     return TypedSettings(overrides=overrides, others=tuple(others.items()))
 
 
@@ -136,10 +141,15 @@ def named_by_path(options: Iterable[str]) -> Generator[None]:
 
 
 def with_others(experiment: Experiment, others: Iterable[tuple[str, Any]]) -> Experiment:
-    """The experiment with these settings. Raises UsageError for a table that it does not have."""
+    """The experiment with these settings, and a workload or load for each value of a list.
+
+    Raises UsageError for a table that it does not have, and for wrong values of a list.
+    """
     for path, value in others:
         experiment = _changed(experiment, path.split("."), value, path)
-    return experiment
+    document = expand_factors(msgspec.to_builtins(experiment), "--set").document
+    with refusing("--set", _EVERY, decodes=True):
+        return msgspec.convert(document, Experiment)
 
 
 def set_paths(context: CompletionContext) -> list[str]:
@@ -178,7 +188,7 @@ def _converted(path: str, text: str, of: Any) -> Any:
             return msgspec.convert(value, of)
         except msgspec.ValidationError as error:
             failure = failure or in_words(str(error))
-    raise UsageError(f"--set {path}={text}: {failure}", "docs/experiment.md has every setting")
+    raise UsageError(f"--set {path}={text}: {failure}", _EVERY)
 
 
 def _readings(text: str) -> list[Any]:
@@ -189,9 +199,8 @@ def _readings(text: str) -> list[Any]:
 
 
 def _as_option(path: str, value: Any) -> Any:
-    if path == "loads.threads":
-        return tuple(value) if isinstance(value, list) else (value,)
-    return tuple(value) if isinstance(value, list) else value
+    values = [value] if path == "loads.threads" and not isinstance(value, list) else value
+    return tuple(values) if isinstance(values, list) else value
 
 
 def _changed(of: Any, names: list[str], value: Any, path: str) -> Any:

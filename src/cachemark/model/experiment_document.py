@@ -10,7 +10,7 @@ from cachemark.model.setting_types import MAX_ENTRIES
 
 RawTable = dict[str, Any]
 # Settings that may be a list: one workload or load for each value.
-_FACTORS = {
+FACTORS = {
     "workloads": ("hit_ratio", "prefill", "run"),
     "loads": (
         "threads", "connections", "depth", "hosts", "processes", "rate", "schedule", "think",
@@ -46,7 +46,7 @@ def expand_factors(document: RawTable, where: str) -> Expanded:
     changed = dict(document)
     numbers: dict[str, list[int]] = {}
     names: dict[str, list[str]] = {}
-    for key in _FACTORS:
+    for key in FACTORS:
         tables: object = document.get(key)
         if isinstance(tables, list):
             changed[key], numbers[key], renamed = _expand(cast("list[object]", tables), key, where)
@@ -75,7 +75,7 @@ def _expand(
 
 
 def _expanded(table: RawTable, key: str, where: str) -> list[RawTable]:
-    lists = {name: table[name] for name in _FACTORS[key] if isinstance(table.get(name), list)}
+    lists = {name: table[name] for name in FACTORS[key] if isinstance(table.get(name), list)}
     if not lists or not isinstance(table.get("name"), str):
         return [table]
     place = f"{where}: {key.removesuffix('s')} {table['name']!r}"
