@@ -34,8 +34,8 @@ pub enum KeyDistribution {
     Parts(Vec<KeyPart>),
 }
 
-/// A wider distribution is nearly uniform, and almost every draw would be rejected.
-const MAX_DEVIATION: f64 = 100.0;
+/// A wider distribution is nearly uniform, and who writes 100 means a number of keys.
+const MAX_DEVIATION: f64 = 1.0;
 
 const SYNTAX: &str = "sequential, uniform, constant, zipf:EXPONENT, ycsb-zipfian, \
                      hotspot:KEYS:OPERATIONS, latest:EXPONENT, gaussian:DEVIATION, recency:NEW:DISTANCES, or parts \
@@ -81,7 +81,7 @@ impl FromStr for KeyDistribution {
                 Ok(KeyDistribution::Gaussian(*sd))
             }
             ("gaussian", Some([_])) => invalid(format!(
-                "{text}: the deviation must be above 0 and at most {MAX_DEVIATION}"
+                "{text}: the deviation is a part of all keys, above 0 and at most {MAX_DEVIATION}, such as 0.1"
             )),
             _ => invalid(format!("unknown key distribution {text:?}: use {SYNTAX}")),
         }

@@ -262,6 +262,13 @@ fn invalid_distributions_are_rejected() {
 }
 
 #[test]
+fn a_deviation_in_keys_is_refused_with_its_unit() {
+    let refused = "gaussian:100".parse::<KeyDistribution>().expect_err("a number of keys");
+    assert!(refused.to_string().contains("is a part of all keys"), "{refused}");
+    "gaussian:1".parse::<KeyDistribution>().expect("all keys");
+}
+
+#[test]
 fn parts_of_keys_have_their_shares_and_sizes() {
     let distribution = "1:0.7/0.1:zipf:1;3:0.3/0.9:sequential";
     let mut workload = workload(1000, distribution, "get=9,set=1");
