@@ -41,12 +41,23 @@ def test_the_first_line_says_what_load_is_played(inside: Inside) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prefill", "said"), [("0", r", of 200 k keys"), ("1", r"on 200 k items .*, of whose keys the")]
+    ("keys", "prefill", "said"),
+    [
+        ("200k", "0", r", of 200 k keys"),
+        ("200k", "1", r"on 200 k items .*, of whose keys the tape uses \d+\.\d k"),
+        # Few things are counted to the last one.
+        ("900", "1", r"on 900 items of .*, of whose keys the tape uses \d+; "),
+    ],
 )
-def test_keys_that_a_plan_leaves_out_are_named(prefill: str, said: str, inside: Inside) -> None:
-    work = ("--mix", "fetch=1", "--keys", "200k", "--ops", "9000")
+def test_keys_that_a_plan_leaves_out_are_named(
+    keys: str, prefill: str, said: str, inside: Inside
+) -> None:
+    work = ("--mix", "fetch=1", "--keys", keys, "--ops", "9000" if keys == "200k" else "20")
+    few = ("--set", "workloads.records=20") if keys == "900" else ()
     cold = ("--set", f"workloads.prefill={prefill}", "--dry-run")
-    planned = inside("run", "--client", "native", "--server", "embedded:memory=1g", *work, *cold)
+    planned = inside(
+        "run", "--client", "native", "--server", "embedded:memory=1g", *work, *few, *cold
+    )
     assert re.search(said, planned.stderr), planned.stderr
 
 

@@ -4,11 +4,11 @@ from cachemark.analysis.statistics import Interval, TimeSummary
 
 
 def number(value: float) -> str:
-    """Such as 950, 12.3 k, 1.25 M: three significant digits."""
+    """Such as 950, 12.3 k, 1.25 M: three significant digits. A small whole number is exact."""
     for factor, suffix in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(value) >= factor * 0.9995:
             return f"{_three(value / factor)}{suffix}"
-    return _three(value)
+    return str(value) if isinstance(value, int) else _three(value)
 
 
 def hidden_by(bound: float) -> str:

@@ -106,7 +106,7 @@ def _window_line(load: Load, measure_ms: int) -> str:
         else f"has {count_of(above, 'operation')} above its p99, so any disturbance withholds it"
     )
     return (
-        f"{load.name}: a window of {number(played)} operations ({number(rate)}/s × "
+        f"{load.name}: a window of {number(round(played))} operations ({number(rate)}/s × "
         f"{measure_ms / 1e3:g} s) {has}; longer windows show it: --duration {longer / 1e3:g}s"
     )
 

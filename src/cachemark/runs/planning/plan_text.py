@@ -14,7 +14,6 @@ from cachemark.runs.planning.planned_time import Tapes, counted_time, planned_s
 from cachemark.runs.tapes import Tape
 
 _MAX_LINES = 6
-_EXACT_BELOW = 1000
 # With fewer than this part of its keys, a tape is said to leave keys out.
 _MOST_KEYS = 0.8
 # Above this load average per CPU, the planned time is too optimistic.
@@ -52,8 +51,7 @@ def _work(plan: Plan, tape: Tape, workload_name: str, load_name: str) -> str:
     workload = next(one for one in experiment.workloads if one.name == workload_name)
     load = next(one for one in experiment.loads if one.name == load_name)
     items, data, reuse = tape.data.items, tape.data.data_bytes, tape.facts.reuse
-    count = f"{items:,}" if items < _EXACT_BELOW else number(items)
-    held = f"{count} items of {data / items:.0f} bytes on average" if items else "no items"
+    held = f"{number(items)} items of {data / items:.0f} bytes on average" if items else "no items"
     played = _trace(tape, workload, load) if workload.trace else _operations(workload)
     part = ""
     if reuse is not None and 0 < reuse.used_keys < _MOST_KEYS * tape.facts.keys:
