@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside
 
@@ -106,3 +108,16 @@ def test_the_first_column_may_be_unused(inside: Inside, tmp_path: Path) -> None:
     ended = inside("trace", "show", "blocks.csv", "--columns", "-,op,key,size,time:us")
     assert ended.returncode == 0, ended.stderr
     assert "2 requests in 0.0 s" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "options", [("--columns", "time,op,key,bytes"), ("--trace-format", "parquet")]
+)
+def test_an_option_that_the_engine_refuses_is_said_alone(
+    options: tuple[str, str], inside: Inside, tmp_path: Path
+) -> None:
+    (tmp_path / "day.csv").write_text(TRACE)
+    ended = inside("trace", "show", "day.csv", *options)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"cachemark: invalid value '{options[1]}' for '{options[0]} ")
+    assert "--help" not in ended.stderr

@@ -36,7 +36,4 @@ def engine_output(arguments: list[str], remedy: str, *, stops: bool = False) -> 
 
 def write_tape(path: Path, *words: str) -> None:
     """Write a tape, with options of the engine. Raises UsageError if the engine refuses them."""
-    try:
-        engine_output(["tape", "write", *words, "--out", str(path)], "")
-    except UsageError as error:
-        raise UsageError(error.text.removeprefix("error: ").splitlines()[0]) from error
+    engine_output(["tape", "write", *words, "--out", str(path)], "")

@@ -1,6 +1,7 @@
 """Errors that a user can fix. Each has a text (where and what) and a remedy (what to do)."""
 
 import difflib
+import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
@@ -51,8 +52,9 @@ def refusing(what: str, remedy: str = "", *, decodes: bool = False) -> Generator
 
 
 def engine_error_text(stderr: str) -> str:
-    """The text that the engine printed about an error, without its own name."""
-    return stderr.strip().removeprefix("cachemark-engine: ")
+    """The text that the engine printed about an error, without its own name and its help."""
+    text = stderr.strip().removeprefix("cachemark-engine: ").removeprefix("error: ")
+    return re.split("\n\n(?:Usage:|For more information)", text)[0]
 
 
 class TrialError(Exception):

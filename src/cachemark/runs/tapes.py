@@ -201,13 +201,13 @@ def _order(workload: Workload) -> list[str]:
 
 
 # How the engine's parser of options begins; a file has settings.
-_OPTION_ERROR = re.compile(r"(?:error: )?invalid value '.*?' for '--([\w-]+)[^']*'")
+_OPTION_ERROR = re.compile(r"invalid value '.*?' for '--([\w-]+)[^']*'")
 
 
 def _setting_error(text: str) -> str:
     """An error of the engine in the words of an experiment file.
 
-    >>> _setting_error("error: invalid value '4q' for '--size <SIZE>': write 100\\n\\nFor more …")
+    >>> _setting_error("invalid value '4q' for '--size <SIZE>': write 100")
     'size: write 100'
     """
-    return _OPTION_ERROR.sub(r"\1", text.partition("\n\n")[0])
+    return _OPTION_ERROR.sub(r"\1", text)
