@@ -55,6 +55,14 @@ def test_tilde_means_that_the_interval_contains_one(made: tuple[Comparison, floa
 
 
 @given(made=comparisons())
+def test_tilde_without_an_interval_means_no_answer(made: tuple[Comparison, float]) -> None:
+    of, _ = made
+    alone = msgspec.structs.replace(of, ratio=Interval(value=0.63))
+    row = msgspec.structs.replace(_ROW, comparison=alone, fastest=False)
+    assert share_text(row) == ("0.63" if of.answer in ("better", "worse") else "0.63 ~")
+
+
+@given(made=comparisons())
 def test_worse_and_not_worse_need_their_interval(made: tuple[Comparison, float]) -> None:
     of, margin = made
     low, high = ends(of)

@@ -15,7 +15,7 @@ _TIMES_NOTE = "JMH sampled the calls that have times."
 _NOTES = (
     "The means are JMH's. ± is half of its 99.9 % interval over the iterations, which are not "
     "independent of each other; JMH gives it from three iterations on.",
-    "Each thread makes one call at a time (closed loop).",
+    "Closed loop: each thread begins an operation after the one before it.",
     "`cachemark run` counts failures and compares the client with the server's own counters; JMH "
     "does not.",
 )
