@@ -53,6 +53,8 @@ def test_the_server_counts_the_refills_that_callers_tell(approach: str) -> None:
         (("--ttl", "1"), "--ttl 1: write 2 to 86400"),
         (("--making", "9s"), "too long for --ttl 3"),
         (("--server", "udp:127.0.0.1:1"), "write host:port"),
+        (("--server", "cache"), "--server cache: write HOST:PORT"),
+        (("--server", "cache:99999"), "--server cache:99999: write HOST:PORT"),
         (("--size", "2M"), "at most 1000000"),
     ],
 )

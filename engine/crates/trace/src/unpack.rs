@@ -80,7 +80,10 @@ struct Limited {
 
 impl Read for Limited {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(into)?;
+        let read = self.from.read(into).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => broken("the packed file is cut off"),
+            _ => error,
+        })?;
         self.bytes += read as u64;
         if self.bytes > FREE_BYTES + MOST_RATIO * self.packed_bytes.get() {
             return Err(broken(format!(
@@ -122,10 +125,19 @@ impl<R: BufRead> Frames<R> {
                     length,
                     ..
                 })) => skip(&mut self.from, u64::from(length))?,
-                Err(error) => return Err(broken(error.to_string())),
+                Err(_) => return Err(self.damaged()),
             }
         }
         Ok(false)
+    }
+
+    /// What is wrong with the file: the decoder's own words name its parts.
+    fn damaged(&mut self) -> io::Error {
+        match self.from.fill_buf() {
+            Ok([]) => io::ErrorKind::UnexpectedEof.into(),
+            Ok(_) => broken("a zstd frame is damaged"),
+            Err(error) => error,
+        }
     }
 
     fn check(&self) -> io::Result<()> {
@@ -152,7 +164,9 @@ impl<R: BufRead> Read for Frames<R> {
                 } else {
                     let some = BlockDecodingStrategy::UptoBytes(into.len().max(1));
                     let decoded = self.decoder.decode_blocks(&mut self.from, some);
-                    decoded.map_err(|error| broken(error.to_string()))?;
+                    if decoded.is_err() {
+                        return Err(self.damaged());
+                    }
                 }
                 continue;
             }

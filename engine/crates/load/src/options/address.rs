@@ -42,7 +42,10 @@ impl HostPort {
             return Ok(HostPort::Ip(address));
         }
         let named = HostPort::Name(text.to_owned());
-        named.resolve().map(|_| named).map_err(|error| format!("{text}: {error}"))
+        named.resolve().map(|_| named).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => format!("{text}: write HOST:PORT"),
+            _ => format!("{text}: {error}"),
+        })
     }
 }
 

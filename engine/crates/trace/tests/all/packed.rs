@@ -41,10 +41,15 @@ fn packed_files_are_unpacked() {
             all
         );
     }
-    let path = folder.path().join("cut.zst");
-    std::fs::write(&path, &zstd[..zstd.len() - 5]).expect("a file");
-    let refused = import_file(&path, &ImportOptions::default()).expect_err("half a file");
-    assert!(refused.contains("cut.zst: line "), "{refused}");
+    for (name, packed) in [("cut.zst", &zstd), ("cut.gz", &gzip)] {
+        for lacks in [1, 5, packed.len() / 2] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, &packed[..packed.len() - lacks]).expect("a file");
+            let refused = import_file(&path, &ImportOptions::default()).expect_err("half a file");
+            assert!(refused.contains(&format!("{name}: line ")), "{refused}");
+            assert!(refused.ends_with("the packed file is cut off"), "{lacks}: {refused}");
+        }
+    }
 }
 
 #[test]
@@ -57,6 +62,8 @@ fn damaged_and_endless_files_are_refused() {
         import_file(&path, &ImportOptions::default()).expect_err(name)
     };
     let mut zstd = compress_to_vec(TWITTER.as_bytes(), CompressionLevel::Uncompressed);
+    let followed = refused("z.zst", &[&zstd[..], b"no frame"].concat());
+    assert!(followed.ends_with("a zstd frame is damaged"), "{followed}");
     // Other content with the same checksum: the last four bytes.
     let at = zstd.len() - 10;
     zstd[at] ^= 1;
