@@ -19,6 +19,8 @@ const BITS: usize = 16 * MOST_HOT;
 const LEAST_PLACES: f64 = 8.0;
 /// A part with fewer counts gives all its keys the same weight.
 const LEAST_TAKEN: u64 = 1 << 12;
+/// A place has 0 to 255 requests.
+const COUNTS: usize = 1 << u8::BITS;
 /// The weight of one key.
 pub(crate) const ONE: u32 = 1 << 10;
 
@@ -57,8 +59,8 @@ pub struct Choice {
     /// The number of the hot key at each place, in the order of their shares.
     numbers: Vec<u32>,
     hot_keys: usize,
-    /// Requests of a place, at most, and the weight of its keys.
-    weights: Vec<(u8, u32)>,
+    /// The weight of keys by the requests of their place.
+    weights: [u32; COUNTS],
     requests_at: Arc<Vec<u8>>,
 }
 
@@ -81,7 +83,7 @@ impl Choice {
             hot_keys: 0,
             weights: match is_weighed {
                 true => weights(part, taken as usize, requests_at),
-                false => vec![(u8::MAX, Stand::for_keys(false, 1.0 / part).weight)],
+                false => [Stand::for_keys(false, 1.0 / part).weight; COUNTS],
             },
             requests_at: if is_weighed { Arc::clone(requests_at) } else { Arc::default() },
         };
@@ -147,17 +149,20 @@ impl Choice {
         if self.hot_number(hash).is_some() {
             return Some(Stand::HOT);
         }
-        self.takes(hash).then(|| {
-            let requests = self.requests_at.get(place_of(hash)).copied().unwrap_or(0);
-            let at = self.weights.partition_point(|(most, _)| *most < requests);
-            Stand { is_hot: false, weight: self.weights[at].1 }
-        })
+        self.takes(hash).then(|| self.stand(hash))
+    }
+
+    /// How a key counts that is followed and not hot.
+    #[inline]
+    pub(crate) fn stand(&self, hash: u64) -> Stand {
+        let requests = self.requests_at.get(place_of(hash)).copied().unwrap_or(0);
+        Stand { is_hot: false, weight: self.weights[usize::from(requests)] }
     }
 }
 
 /// The weights of keys by the requests of their places, of which the first ones are taken.
-fn weights(part: f64, taken: usize, requests_at: &[u8]) -> Vec<(u8, u32)> {
-    let mut places = [(0u32, 0u32); 1 << 8];
+fn weights(part: f64, taken: usize, requests_at: &[u8]) -> [u32; COUNTS] {
+    let mut places = [(0u32, 0u32); COUNTS];
     for (place, requests) in requests_at.iter().enumerate() {
         let (all, own) = &mut places[*requests as usize];
         *all += 1;
@@ -165,14 +170,14 @@ fn weights(part: f64, taken: usize, requests_at: &[u8]) -> Vec<(u8, u32)> {
     }
     let is_enough = |places: u32| f64::from(places) * part >= LEAST_PLACES;
     let mut left: u32 = places[1..].iter().map(|(all, _)| all).sum();
-    let (mut weights, mut sums) = (Vec::new(), (0, 0));
-    for (requests, (all, own)) in (0..=u8::MAX).zip(places).skip(1) {
+    let (mut weights, mut done, mut sums) = ([0; COUNTS], 0, (0, 0));
+    for (requests, (all, own)) in places.into_iter().enumerate().skip(1) {
         sums = (sums.0 + all, sums.1 + own);
         left -= all;
-        if requests == u8::MAX || is_enough(sums.0) && is_enough(left) && sums.1 > 0 {
+        if requests == COUNTS - 1 || is_enough(sums.0) && is_enough(left) && sums.1 > 0 {
             let keys = if sums.1 == 0 { 1.0 / part } else { f64::from(sums.0) / f64::from(sums.1) };
-            weights.push((requests, Stand::for_keys(false, keys).weight));
-            sums = (0, 0);
+            weights[done..=requests].fill(Stand::for_keys(false, keys).weight);
+            (done, sums) = (requests + 1, (0, 0));
         }
     }
     weights

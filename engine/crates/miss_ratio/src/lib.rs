@@ -18,6 +18,7 @@ mod lru_curve;
 mod memcached;
 mod predictor;
 mod request;
+mod reuse;
 mod slabs;
 mod tally;
 mod weight_tree;

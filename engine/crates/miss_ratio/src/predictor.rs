@@ -10,6 +10,7 @@ use crate::lasting::{LastingItems, LastingKeys};
 use crate::lru_curve::LruCurve;
 use crate::memcached::Memcached;
 use crate::request::{Operation, Request};
+use crate::reuse::{ByTimes, Reuse};
 use crate::tally::{Followed, Ratio, Tally};
 
 /// A simulated store of the embedded server holds real bytes: at most this number. With fewer than the least, its needs
@@ -100,6 +101,9 @@ pub struct Predictor {
     waiting: Vec<(Request, bool)>,
     lru_choice: Choice,
     lru: Option<LruCurve>,
+    reuse: Option<Reuse>,
+    /// The sizes of memory, without the keys that last.
+    rooms: Vec<u64>,
     simulations: Vec<Simulation>,
     seen: u64,
     first_counted: u64,
@@ -124,12 +128,19 @@ impl Predictor {
         let smallest = plan.sizes.first().map_or(0, of_trace) as f64;
         // A cache that follows all keys plays the hottest as any other.
         let lasting = if widest.part() < 1.0 { population.lasting(smallest) } else { Vec::new() };
+        let lasting_keys = lasting.len();
         let lasting = LastingKeys::new(&lasting);
         let room = |size: &u64| of_trace(size).saturating_sub(lasting.bytes);
         let sizes: Vec<u64> = plan.sizes.iter().map(room).collect();
         let has_lru = plan.policies.contains(&Policy::Lru);
         let lru = has_lru.then(|| LruCurve::new(&sizes));
+        let reuse = match has_lru && plan.sampled == 1 {
+            true => Reuse::new(plan.part, &population, lasting_keys),
+            false => None,
+        };
         Predictor {
+            reuse,
+            rooms: sizes,
             first_counted: (population.requests as f64 * plan.warm_up) as u64,
             plan,
             population,
@@ -157,10 +168,18 @@ impl Predictor {
             self.recorded_hits += u64::from(request.succeeded == Some(true));
             self.recorded_misses += u64::from(request.succeeded == Some(false));
         }
-        match self.widest.hot_number(request.hash) {
-            Some(number) if self.lasting.has(number) => {
-                self.lasting.play(number, request, &mut self.fills.counts, counts);
-            }
+        let hot = self.widest.hot_number(request.hash);
+        if let Some(number) = hot.filter(|number| self.lasting.has(*number)) {
+            self.lasting.play(number, request, &mut self.fills.counts, counts);
+            return;
+        }
+        if let Some(reuse) = &mut self.reuse
+            && reuse.takes(request.hash)
+            && self.lru_choice.hot_number(request.hash).is_none()
+        {
+            reuse.note(request, self.seen, counts, &self.lru_choice);
+        }
+        match hot {
             None if !self.widest.takes(request.hash) => {}
             _ => {
                 self.waiting.push((*request, counts));
@@ -194,14 +213,20 @@ impl Predictor {
     pub fn prediction(&mut self) -> Prediction {
         self.play_waiting();
         let all = |tally: Tally| tally.with_hot(&self.lasting.tally);
+        let by_times = self
+            .reuse
+            .as_mut()
+            .map_or(Vec::new(), |reuse| reuse.by_times(&self.rooms, self.seen, &self.lru_choice));
         let curve = |policy: &Policy| match (policy, &self.lru) {
             (Policy::Lru, Some(lru)) => {
+                let times = by_times.iter().copied().map(Some).chain(std::iter::repeat(None));
                 let part = self.lru_choice.part();
-                self.curve(*policy, lru.tallies().into_iter().map(|tally| (part, all(tally))))
+                let tallies = lru.tallies().into_iter().zip(times);
+                self.curve(*policy, tallies.map(|(tally, times)| (part, all(tally), times)))
             }
             _ => {
                 let own = self.simulations.iter().filter(|simulation| simulation.policy == *policy);
-                self.curve(*policy, own.map(|each| (each.choice.part(), all(each.tally))))
+                self.curve(*policy, own.map(|each| (each.choice.part(), all(each.tally), None)))
             }
         };
         Prediction {
@@ -228,8 +253,12 @@ impl Predictor {
         }
     }
 
-    fn curve(&self, policy: Policy, tallies: impl Iterator<Item = (f64, Tally)>) -> Curve {
-        let point = |(size, (part, tally)): (&u64, (f64, Tally))| {
+    fn curve(
+        &self,
+        policy: Policy,
+        tallies: impl Iterator<Item = (f64, Tally, Option<ByTimes>)>,
+    ) -> Curve {
+        let point = |(size, (part, tally, times)): (&u64, (f64, Tally, Option<ByTimes>))| {
             let least_part = self.least_part(policy, *size);
             let shows = |ratio: Ratio| (part >= least_part).then_some(ratio);
             let followed = Followed { part, of_all_keys: self.plan.sampled == 1 };
@@ -238,7 +267,7 @@ impl Predictor {
                 memory_bytes: *size,
                 part,
                 least_part,
-                misses: shows(tally.miss_ratio(population, followed)),
+                misses: shows(tally.miss_ratio_with(population, followed, times.as_ref())),
                 byte_misses: shows(tally.byte_miss_ratio(followed)),
             }
         };

@@ -1,9 +1,13 @@
 //! Counts of reads that missed, and the error that comes from taking a part of the keys.
 
 use crate::choice::{ONE, Stand};
+use crate::reuse::ByTimes;
 
 /// Keys are divided into this number of groups by their hash; their differences show the error.
 pub const GROUPS: usize = 16;
+
+/// A figure of each group.
+pub(crate) type Groups = [f64; GROUPS];
 
 /// Reads of one size of memory, by group, and of the hottest keys beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +46,7 @@ impl Followed {
 }
 
 /// The group of a key.
-fn group_of(hash: u64) -> usize {
+pub(crate) fn group_of(hash: u64) -> usize {
     // The highest bits choose keys.
     (hash as usize >> 8) % GROUPS
 }
@@ -172,37 +176,43 @@ impl Tally {
 
     /// The part of all reads that missed. `population`: the reads of the whole trace, and its reads of the hottest
     /// keys.
-    pub fn miss_ratio(&self, (all, hot): (u64, u64), followed: Followed) -> Ratio {
+    pub fn miss_ratio(&self, population: (u64, u64), followed: Followed) -> Ratio {
+        self.miss_ratio_with(population, followed, None)
+    }
+
+    /// The same with what the times between the uses of a larger part say.
+    pub(crate) fn miss_ratio_with(
+        &self,
+        (all, hot): (u64, u64),
+        followed: Followed,
+        times: Option<&ByTimes>,
+    ) -> Ratio {
         let population = (all * u64::from(ONE), hot * u64::from(ONE));
         let by_line = followed.part < 1.0 && followed.of_all_keys;
-        let found = by_line.then(|| self.by_line(population)).flatten();
+        let found = by_line.then(|| self.by_line(population, times)).flatten();
         found.unwrap_or_else(|| {
             self.ratio(population, followed.is_part(), |reads| (reads.reads, reads.misses))
         })
     }
 
-    /// The misses of all reads, from those that were followed and from how many more reads their keys have than
-    /// there are: by a line through the groups (regression estimator; Cochran, Sampling Techniques, 7.1). `None` if a
-    /// group has no reads, or all have the same number. The error is too large where keys have weights by their
-    /// requests: groups differ in how many keys of each weight they have, of which the whole is known.
-    fn by_line(&self, (all, hot_all): (u64, u64)) -> Option<Ratio> {
-        let groups = self.groups.map(|reads| (reads.reads as f64, reads.misses as f64));
-        let number = GROUPS as f64;
-        let asked: f64 = groups.iter().map(|(asked, _)| asked).sum();
-        let missed: f64 = groups.iter().map(|(_, missed)| missed).sum();
-        let apart = groups.map(|(a, m)| (a - asked / number, m - missed / number));
-        let squares: f64 = apart.iter().map(|(a, _)| a * a).sum();
-        if squares == 0.0 || groups.iter().any(|(asked, _)| *asked == 0.0) {
-            return None;
-        }
-        // A read more is at most a miss more.
-        let slope = (apart.iter().map(|(a, m)| a * m).sum::<f64>() / squares).clamp(0.0, 1.0);
+    /// The misses of all reads, from the followed ones and from how many more reads their keys have than there are. With
+    /// times: the misses that a larger part has by them, and the followed ones beyond these.
+    fn by_line(&self, (all, hot_all): (u64, u64), times: Option<&ByTimes>) -> Option<Ratio> {
         let others = all.saturating_sub(hot_all) as f64;
-        let misses = missed + slope * (others - asked);
+        let asked = self.groups.map(|reads| reads.reads as f64);
+        let missed = self.groups.map(|reads| reads.misses as f64);
+        let (misses, square) = match times {
+            None => line((asked, [0.0; GROUPS]), missed, others, 0.0)?,
+            Some(times) => {
+                let beyond = std::array::from_fn(|at| missed[at] - times.smaller_misses[at]);
+                let (beyond, own) = line((asked, times.smaller_keys), beyond, others, -1.0)?;
+                let (misses, of_times) =
+                    line((times.reads, times.keys), times.misses, others, 0.0)?;
+                (misses + beyond, own + of_times)
+            }
+        };
         let value = (misses.clamp(0.0, others) + self.hot.misses as f64) / all as f64;
-        let residuals: f64 = apart.iter().map(|(a, m)| (m - slope * a).powi(2)).sum();
-        let error = (number / (number - 2.0) * residuals).sqrt() / all as f64;
-        Some(Ratio { value, error })
+        Some(Ratio { value, error: square.sqrt() / all as f64 })
     }
 
     /// The part of all bytes that were asked for and missed. The bytes of the other keys are weighed as reads are.
@@ -245,6 +255,51 @@ impl Tally {
         let others: u64 = self.groups.iter().map(|reads| reads.reads).sum();
         (self.hot.reads / u64::from(ONE), others / u64::from(ONE))
     }
+}
+
+/// The misses of `all` reads, and the square of their error, by a line through the groups (regression estimator; Cochran,
+/// Sampling Techniques, 7.1). A read more is at most a miss more, and at least `least`. `None` if a group has no reads,
+/// or all have the same number. Keys have weights, so that their number is right in the sum of all groups: a group that
+/// misses more because it has more keys shows no error.
+fn line(
+    (asked, keys): (Groups, Groups),
+    missed: Groups,
+    all: f64,
+    least: f64,
+) -> Option<(f64, f64)> {
+    let (reads, more_reads) = apart(&asked);
+    let (misses, more_misses) = apart(&missed);
+    if asked.contains(&0.0) || product(&more_reads, &more_reads) == 0.0 {
+        return None;
+    }
+    let slope = slope(&more_reads, &more_misses).clamp(least, 1.0);
+    let rest = without(&more_misses, &more_reads, slope);
+    let more_keys = apart(&keys).1;
+    let more_keys = without(&more_keys, &more_reads, self::slope(&more_reads, &more_keys));
+    let rest = without(&rest, &more_keys, self::slope(&more_keys, &rest));
+    let free = GROUPS as f64 - if product(&more_keys, &more_keys) > 0.0 { 3.0 } else { 2.0 };
+    let square = GROUPS as f64 / free * product(&rest, &rest);
+    Some((misses + slope * (all - reads), square))
+}
+
+/// The sum of the groups, and how far each is from their mean.
+fn apart(of: &Groups) -> (f64, Groups) {
+    let sum: f64 = of.iter().sum();
+    (sum, of.map(|each| each - sum / GROUPS as f64))
+}
+
+fn product(a: &Groups, b: &Groups) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// By how much `b` grows with `a`; 0 if `a` does not differ.
+fn slope(a: &Groups, b: &Groups) -> f64 {
+    let squares = product(a, a);
+    if squares > 0.0 { product(a, b) / squares } else { 0.0 }
+}
+
+fn without(of: &Groups, a: &Groups, slope: f64) -> Groups {
+    std::array::from_fn(|at| of[at] - slope * a[at])
 }
 
 #[cfg(test)]

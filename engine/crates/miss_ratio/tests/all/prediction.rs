@@ -97,6 +97,26 @@ fn a_part_of_the_keys_predicts_what_all_do() {
     }
 }
 
+/// Choices of a fiftieth of the keys: their differences from all keys, and their told errors, at five sizes.
+#[test]
+fn a_small_part_is_near_and_says_how_near() {
+    let requests = requests(0.8, 100_000, 400_000, 0);
+    let sizes: Vec<u64> = (0..5).map(|step| (4 << 20) << step).collect();
+    let exact = predict(&requests, &sizes, &[Policy::Lru], 1.0);
+    let (mut apart, mut told) = (0.0, 0.0);
+    for choice in 0..5 {
+        let chosen = |request: &Request| Request { hash: hash(request.hash ^ choice), ..*request };
+        let chosen: Vec<Request> = requests.iter().map(chosen).collect();
+        let sampled = predict(&chosen, &sizes, &[Policy::Lru], 0.02);
+        for (exact, sampled) in exact.curves[0].points.iter().zip(&sampled.curves[0].points) {
+            apart += 4.0 * (misses(exact).value - misses(sampled).value).abs();
+            told += 4.0 * misses(sampled).error;
+        }
+    }
+    assert!(apart < 0.25, "{apart:.3} points, told {told:.3}");
+    assert!((0.6 * told..1.2 * told).contains(&apart), "{apart:.3} points, told {told:.3}");
+}
+
 #[test]
 fn a_trace_with_some_of_the_keys_stands_for_all() {
     let all = requests(0.8, 100_000, 400_000, 0);
