@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from cachemark.model import experiment_file
+from cachemark.report.history import index
 from cachemark.report.history.index import index_rows
 from cachemark.report.stored_run import StoredRun
 from tests.web.serving import (
@@ -73,6 +74,13 @@ def test_a_slow_first_look_shows_which_run_is_read(tmp_path: Path) -> None:
             going_on.set()
         text = visitor.get("/runs").text
     assert f'href="/runs/{RUN}"' in text
+
+
+def test_each_page_reads_the_folders_of_runs_once(visitor: Visitor) -> None:
+    with patch("cachemark.report.history.index._refresh", wraps=index._refresh) as refresh:
+        for number, page in enumerate(("/runs", "/compare", "/history"), 1):
+            assert visitor.get(page).status == 200
+            assert refresh.call_count == number
 
 
 def row_of(visitor: Visitor, run: str) -> str:

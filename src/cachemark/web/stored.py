@@ -1,10 +1,10 @@
 """The store as visitors see it: runs by their names, and cached reports."""
 
-import contextlib
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,34 +52,49 @@ class IndexReader:
     def __init__(self, root: Path) -> None:
         self._root, self._text = root, ""
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._reading: Future[RunIndex] | None = None
 
     def open(self) -> RunIndex:
         """The index with all runs. Raises NoStoreError, or StillReadingError if it takes longer."""
         if not self._root.is_dir():
             raise NoStoreError(f"{self._root}: no such folder", "make a run: cachemark run quick")
         # What is read for an index that cannot be kept is read for one page only.
-        if os.access(self._root, os.W_OK):
-            self._read()
-        return RunIndex(RunFolder(self._root))
-
-    def _read(self) -> None:
+        if not os.access(self._root, os.W_OK):
+            return self._made()
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._fill, name="index", daemon=True)
-                self._thread.start()
-            thread = self._thread
-        thread.join(PATIENCE_S)
-        if thread.is_alive():
-            raise StillReadingError(self._text)
+            is_mine = self._reading is None or self._reading.done()
+            if is_mine:
+                self._reading = Future()
+                threading.Thread(target=self._fill, name="index", daemon=True).start()
+            reading = self._reading
+        assert reading is not None
+        try:
+            made = reading.result(PATIENCE_S)
+        except TimeoutError as error:
+            if is_mine:
+                reading.add_done_callback(_close)
+            raise StillReadingError(self._text) from error
+        # A run may have changed since another page began to read.
+        return made if is_mine else self._made()
 
     def _fill(self) -> None:
-        # The page opens the index, too, and meets the same error.
-        with contextlib.suppress(Exception), RunIndex(RunFolder(self._root), progress=self._tell):
-            pass
+        reading = self._reading
+        assert reading is not None
+        try:
+            reading.set_result(self._made())
+        except Exception as error:
+            reading.set_exception(error)
+
+    def _made(self) -> RunIndex:
+        return RunIndex(RunFolder(self._root), progress=self._tell)
 
     def _tell(self, text: str) -> None:
         self._text = text
+
+
+def _close(reading: Future[RunIndex]) -> None:
+    if not reading.exception():
+        reading.result().close()
 
 
 class ReportCache:

@@ -89,6 +89,10 @@ class RunIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; any thread may use the index, one at a time."""
         self._connection.close()
 
     def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[sqlite3.Row]:
@@ -123,7 +127,9 @@ class RunIndex:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
+    connection = sqlite3.connect(
+        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+    )
     connection.row_factory = sqlite3.Row
     return connection
 
