@@ -70,7 +70,7 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
         print_words(console, line)
 
 
-def _refusals(plan: Plan) -> list[str]:
+def refusals(plan: Plan) -> list[str]:
     """The cells that are not played: a line for each reason."""
     return [f"not played: {absence_text(one)}" for one in find_absences(plan.skipped, plan.cells)]
 
@@ -193,11 +193,11 @@ class _PrintingDisplay(Display):
 
     def planned(self, plan: Plan) -> None:
         self._clock.planned(plan)
-        _print_lines(self._console, [*_refusals(plan), self._extent(plan)])
+        _print_lines(self._console, [*refusals(plan), self._extent(plan)])
 
     def refused(self, plan: Plan) -> None:
         self._clock.planned(plan)
-        _print_lines(self._console, _refusals(plan))
+        _print_lines(self._console, refusals(plan))
 
     def answers(self, outcomes: list[Outcome]) -> None:
         """A block of sittings has ended: show the ranking so far."""

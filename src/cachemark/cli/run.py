@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.cli import completers
+from cachemark.cli.display import refusals
 from cachemark.cli.exit_status import OK
 from cachemark.cli.hosts_run import for_hosts, for_one_host, play_new, play_on
 from cachemark.cli.lengthened import lengthen
@@ -18,6 +19,8 @@ from cachemark.cli.play import exit_status, planned_shown, play_shown, say, tape
 from cachemark.cli.run_options import PLAY, RunOptions
 from cachemark.cli.set_option import named_by_path
 from cachemark.cli.web import check_packages, pages_of
+from cachemark.endpoints.client_readiness import query_workers, recorded_readiness
+from cachemark.endpoints.clients import registry, workers_folder
 from cachemark.model import suites
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment
@@ -29,6 +32,7 @@ from cachemark.report.console import plain_console, print_words
 from cachemark.report.formats import render
 from cachemark.runs.agents.hosts_file import load_hosts
 from cachemark.runs.planning.plan_text import extent
+from cachemark.runs.planning.preflight import Preflight
 from cachemark.runs.play import Job, new_job, resumed_job
 from cachemark.runs.stage import Parties, parties_of
 from cachemark.runs.storage.run_limits import named_programs
@@ -99,7 +103,8 @@ def run(
     with named_by_path(RunOptions.names()):
         plan, parties = planned_shown(_experiment(experiment, options.overrides(), hosts))
         if dry_run:
-            return _print_plan(plan, parties, details=details)
+            shown = plan if hosts else _without_absent(plan, parties)
+            return _print_plan(shown, parties, details=details)
         if hosts is not None:
             return _show(*play_new(plan, parties, hosts, storage.out, name), details=details)
         job = new_job(plan, parties, storage.out, name=name)
@@ -197,6 +202,21 @@ def _show_programs(found: Run, *, trusted: bool) -> None:
     if not trusted:
         raise UsageError(text, "if you trust its author: --trust-commands")
     print_words(plain_console(stderr=True), text)
+
+
+def _without_absent(plan: Plan, parties: Parties) -> Plan:
+    """The plan without what is not on this machine, as set-up recorded it; says what that is."""
+    folder, known = workers_folder(), registry(parties.engine)
+    named = {spec.client.id for spec in parties.clients.values()} & known.keys()
+    clients = [known[name] for name in sorted(named)]
+    found = recorded_readiness(clients, folder)
+    unknown = [client for client in clients if client.id not in found]
+    found |= {client.id: readiness for client, readiness in query_workers(unknown, folder)}
+    skipped = Preflight(parties.clients, parties.servers, found).skipped(plan)
+    playable = plan.without(skipped)
+    for line in refusals(playable):
+        say(line)
+    return playable
 
 
 def _print_plan(plan: Plan, parties: Parties, *, details: bool) -> int:

@@ -1,6 +1,6 @@
 """`cachemark why`: counts of one operation of some clients, and the differences they show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -23,10 +23,11 @@ from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process, system_calls
 from cachemark.model.counts import CountedWork, FoldedStacks
 from cachemark.model.errors import UsageError, refusing
-from cachemark.model.experiment import Experiment, Load, Workload
+from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
 from cachemark.runs.counting.counting import CountingPlan, count, runtime_of
+from cachemark.runs.planning.preflight import ask
 
 _REPEAT, _LEAST_REPEAT, _MOST_REPEAT = 5, 3, 100
 _PROFILE_MS = 5000
@@ -165,6 +166,8 @@ def counted_report(
     with progress_lines() as progress:
         names = [*planned.clients, *planned.in_process]
         clients = [with_version(parse_client(name, known), progress) for name in names]
+        absent = _absent(clients, progress, has_base=bool(earlier))
+        clients = [each for each in clients if each.text not in absent]
         plan = CountingPlan(
             clients=clients,
             servers=[parse_spec(text) for text in planned.servers] if of_servers else [],
@@ -178,6 +181,11 @@ def counted_report(
         )
         counted = count(plan, engine, progress)
     works = [*(earlier.counted if earlier else ()), *counted.works]
+    works += [
+        CountedWork(client=name, kind=kind, failure=reason)
+        for name, reason in absent.items()
+        for kind in workload.mix
+    ]
     profiles = [*(earlier.profiles if earlier else ()), *counted.profiles]
     return WhyReport(
         server="the embedded server",
@@ -191,6 +199,26 @@ def counted_report(
         profiles=profiles,
         shares=[shares_of(each) for each in profiles],
     )
+
+
+def _absent(
+    clients: Sequence[ClientSpec], progress: Callable[[str], None], *, has_base: bool
+) -> dict[str, str]:
+    """Why clients are not on this machine, by name.
+
+    Raises UsageError if no pair is left, as it is without the first client if there is no
+    other base.
+    """
+    asked = {each.text: ask(each, Timing().ready_ms / 1e3) for each in clients}
+    absent = {name: answer for name, answer in asked.items() if isinstance(answer, tuple)}
+    left = len(clients) - len(absent)
+    if absent and (left < 2 - has_base or not (has_base or clients[0].text not in absent)):
+        raise UsageError(*next(iter(absent.values())))
+    reasons: dict[str, str] = {}
+    for name, (reason, remedy) in absent.items():
+        reasons[name] = f"{reason.removeprefix(f'{name}: ')}; {remedy}".removesuffix("; ")
+        progress(f"{name} is not counted: {reasons[name]}")
+    return reasons
 
 
 def _loops(clients: Sequence[ClientSpec], known: Mapping[str, Client]) -> dict[str, Client]:

@@ -10,7 +10,7 @@ import msgspec
 
 from cachemark.endpoints import servers
 from cachemark.endpoints.capabilities import select_wire, unclaimed
-from cachemark.endpoints.client_readiness import hello_of
+from cachemark.endpoints.client_readiness import Readiness, hello_of
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec
 from cachemark.model.errors import TrialError, UnsupportedError
@@ -24,12 +24,18 @@ Reason = tuple[str, str]
 
 
 class Preflight:
-    """Asks each server and each client of a plan whether it is there, once."""
+    """Asks each server and each client of a plan whether it is there, once.
+
+    With `recorded` answers of clients, it starts none.
+    """
 
     def __init__(
-        self, clients: Mapping[str, ClientSpec], server_specs: Mapping[str, ServerSpec]
+        self,
+        clients: Mapping[str, ClientSpec],
+        server_specs: Mapping[str, ServerSpec],
+        recorded: Mapping[str, Readiness] | None = None,
     ) -> None:
-        self._clients, self._servers = clients, server_specs
+        self._clients, self._servers, self._recorded = clients, server_specs, recorded
         self._answers: dict[str, Ready | Reason | None] = {}
 
     def skipped(self, plan: Plan) -> list[Skipped]:
@@ -54,13 +60,20 @@ class Preflight:
         """The client's answer to `hello`, or why there is none; None if only a trial can say."""
         name = client.client.id
         if name not in self._answers:
-            self._answers[name] = _ask(client, timing)
+            self._answers[name] = self._answer(client, timing)
         return self._answers[name]
 
+    def _answer(self, client: ClientSpec, timing: Timing) -> Ready | Reason | None:
+        if self._recorded is None:
+            return ask(client, timing.ready_ms / 1e3)
+        found = self._recorded.get(client.client.id)
+        return None if found is None or found.failed else found.ready or (found.state, "")
 
-def _ask(client: ClientSpec, timing: Timing) -> Ready | Reason | None:
+
+def ask(client: ClientSpec, ready_s: float) -> Ready | Reason | None:
+    """The client's answer to `hello`, or why there is none; None if only a trial can say."""
     try:
-        return hello_of(client.client, timing.ready_ms / 1e3)
+        return hello_of(client.client, ready_s)
     except UnsupportedError as error:
         return error.text, error.remedy
     except TrialError:
