@@ -76,6 +76,20 @@ def test_hits_are_withheld_where_a_repeated_tape_shapes_them(
     assert bool(repeated_tape(trial).findings) is withheld
 
 
+@pytest.mark.parametrize(
+    ("trial", "remedy"),
+    [
+        (_trial("covered", warm=500, played=9 * _OPS), "with them, which finds"),
+        (_trial("open", warm=1, played=10), "with them, which finds"),
+        (_trial("open", warm=500, played=9 * _OPS), "workloads.records = 20000"),
+        (_trial("open", played=9 * _OPS), "workloads.records = 20000"),
+    ],
+)
+def test_the_remedy_is_what_would_show_the_hits(trial: Outcome, remedy: str) -> None:
+    (finding,) = repeated_tape(trial).findings
+    assert remedy in finding.text
+
+
 def test_a_trial_without_facts_about_its_keys_is_unchanged() -> None:
     old = _trial("open", played=9 * _OPS)
     assert old.tape is not None

@@ -38,7 +38,8 @@ def repeated_tape(outcome: Outcome) -> Judged:
         return Judged()
     if before == 0 and played <= tape.ops:
         return Judged()
-    return Judged(findings=[_finding(before, played, tape.ops)])
+    warm_up_alone = depends == "covered" or played <= tape.ops
+    return Judged(findings=[_finding(before, played, tape.ops, before > 0 and warm_up_alone)])
 
 
 def _played(outcome: Outcome, measure: Done) -> tuple[int, int]:
@@ -62,9 +63,12 @@ def _may_lose(outcome: Outcome) -> bool:
     return evictions != 0 or outcome.workload.exptime_s not in (0, "0")
 
 
-def _finding(before: int, played: int, ops: int) -> Finding:
-    """The same words for all trials of a cell, whatever each of them played."""
-    if before and played <= ops:
+def _finding(before: int, played: int, ops: int, warm_up_alone: bool) -> Finding:
+    """The same words for all trials of a cell, whatever each of them played.
+
+    `warm_up_alone`: without a warm-up, the hits would be shown.
+    """
+    if warm_up_alone:
         why = "the warm-up played the first operations of the tape, and the window began with them"
         remedy = "timing.warmup_ms = 0 begins with the server as it was stored"
     else:
