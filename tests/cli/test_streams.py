@@ -13,6 +13,7 @@ import pytest
 
 from cachemark.host import process
 from cachemark.host.temporary import temporary_folder
+from tests.cli.in_process import Inside
 from tests.cli.unwritable import broken_pipe, copy_of, ended, full, store
 
 __all__ = ["store"]
@@ -38,6 +39,25 @@ def test_streams_that_are_closed(store: Path, tmp_path: Path) -> None:
         assert status == (1 if ">&-" in closing.replace("2>&-", "") else 0)
         assert "Traceback" not in said
     assert (folder / "results" / "index.sqlite").read_bytes().startswith(b"SQLite format 3")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", "lost-without-reply"],
+        ["new", "a-name-that-is-long-enough-for-a-second-line.toml"],
+        ["resilience", "native", "--faults", "frozen-10s", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_a_narrow_terminal_gets_lines_between_words(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = inside(*words).stdout.splitlines()
+    assert len(lines) > 1
+    assert all(len(line) <= 60 or line.startswith("cachemark run") for line in lines)
 
 
 @pytest.mark.parametrize("arguments", [["report"], ["run", "quick", "--dry-run"]], ids=" ".join)

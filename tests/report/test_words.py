@@ -30,6 +30,11 @@ def test_a_command_stays_on_one_line(width: int) -> None:
     assert [COMMAND in line for line in found] == [True, True]
 
 
+def test_a_set_up_command_keeps_its_variable_and_language() -> None:
+    text = "no such library: CACHEMARK_GEMS=memcached cachemark setup ruby, or build it"
+    assert "CACHEMARK_GEMS=memcached cachemark setup ruby, or" in word_lines(text, 50)
+
+
 def test_a_list_keeps_its_indentation() -> None:
     lines = word_lines("Left out:\n  one two three four five six seven", 20)
     assert lines == ["Left out:", "  one two three four", "  five six seven"]

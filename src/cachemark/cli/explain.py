@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from cachemark.analysis.verdict.explanations import Explanation, explanations
 from cachemark.cli import completers
-from cachemark.cli.output import print_text
+from cachemark.cli.output import print_sentences
 from cachemark.model.errors import UsageError
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.report.cells import CELL_FIELDS, SEPARATOR, cell_title
@@ -47,7 +47,7 @@ def explain(
 ) -> None:
     """Explain how a figure was computed, or what a verdict (INVALID) or a rule (steal) means."""
     if what is not None and (found := _term(what)) is not None:
-        print_text(f"{what}: {found.meaning}" + (f"\n{found.remedy}" if found.remedy else ""))
+        print_sentences(f"{what}: {found.meaning}" + (f"\n{found.remedy}" if found.remedy else ""))
         return
     run = latest_run(runs) if what is None or what == _LATEST else _run(what, runs)
     outcomes = run.outcomes()
@@ -57,7 +57,7 @@ def explain(
     report = load_report(run)
     with fits_together(run):
         lines = explain_cell(report, outcomes, found_cell)
-    print_text("\n".join(lines))
+    print_sentences("\n".join(lines))
 
 
 def _term(text: str) -> Explanation | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from cachemark.cli import completers
-from cachemark.cli.output import print_text
+from cachemark.cli.output import print_sentences
 from cachemark.runs.storage.archive import export_run
 from cachemark.runs.storage.store import open_run
 
@@ -21,4 +21,4 @@ def export(
     """Write a run to one file, with checksums, for `cachemark import` on another machine."""
     stored_run = open_run(run, runs)
     written = export_run(stored_run, file)
-    print_text(f"{stored_run.id}: {len(stored_run.outcomes())} trials in {written}")
+    print_sentences(f"{stored_run.id}: {len(stored_run.outcomes())} trials in {written}")

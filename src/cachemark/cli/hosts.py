@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import console, print_text
+from cachemark.cli.output import console, print_sentences
 from cachemark.model.errors import UsageError
 from cachemark.report.console import plain_console
 from cachemark.report.terminal import print_table
@@ -45,7 +45,7 @@ def _make_certificates(file: Path) -> None:
         raise UsageError(f"{file}: it has no tls", 'write tls = "certs": the folder to make')
     names = [COORDINATOR, *(host.name for host in known.hosts)]
     write_certificates(Path(known.tls), names)
-    print_text(
+    print_sentences(
         f"{known.tls}: {len(names)} certificates, valid for a year. Copy to each host ca.pem, and "
         "NAME.pem and NAME-key.pem of its own name, nothing else. The coordinator's stay here."
     )
@@ -77,7 +77,7 @@ def _check(file: Path, connect_s: float) -> int:
     ]
     print_table(console(), columns, rows)
     for line in comparison.differences:
-        print_text(f"differs: {line}")
+        print_sentences(f"differs: {line}")
     if not comparison.differences:
-        print_text("all hosts have the same cachemark and the same engine")
+        print_sentences("all hosts have the same cachemark and the same engine")
     return 1 if comparison.differences or any(row.failed for row in checks.values()) else 0

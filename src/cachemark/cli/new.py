@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from cachemark.cli.output import print_text, write_out
+from cachemark.cli.output import print_sentences, write_out
 from cachemark.cli.overrides import Overrides, planned_experiment
 from cachemark.cli.run_options import RunOptions
 from cachemark.cli.set_option import named_by_path
@@ -45,7 +45,7 @@ def new(
     # An unreadable file would be a bug of this verb.
     parse(text, str(file))
     write_out(file, text)
-    print_text(f"{file} is written; see what it plays: cachemark run {file} --dry-run")
+    print_sentences(f"{file} is written; see what it plays: cachemark run {file} --dry-run")
 
 
 def answered(ask: Ask) -> RunOptions:

@@ -59,6 +59,11 @@ def print_text(text: str) -> None:
     sys.stdout.write(clean(_with_line_end(text)))
 
 
+def print_sentences(text: str) -> None:
+    """Print text on stdout; a terminal gets lines that end between words."""
+    print_words(console(), text)
+
+
 def write_text(text: str, out: Path | None) -> None:
     """Write text, with a line end at its end, to a file or to stdout. Raises UsageError."""
     if out is None:

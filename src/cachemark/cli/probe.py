@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from cachemark.cli import completers
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import console, print_text
+from cachemark.cli.output import console, print_sentences, print_text
 from cachemark.endpoints.probe import ProbeResult, excluded, probe_new_server
 from cachemark.endpoints.servers import parse_spec
 from cachemark.model.errors import TrialError
@@ -62,7 +62,7 @@ def probe(
             _print_suites(suites_on(text, findings, map(find, names())))
     refused = [text for text, findings in results.items() if _refuses(text, findings, decisive)]
     if refused and not json:
-        print_text(f"`cachemark run {suite}` would refuse work on {', '.join(refused)}.")
+        print_sentences(f"`cachemark run {suite}` would refuse work on {', '.join(refused)}.")
     return FAILED if refused else OK
 
 

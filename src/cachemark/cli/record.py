@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import print_text
+from cachemark.cli.output import print_sentences, print_text
 from cachemark.report.console import plain_console
 from cachemark.report.json_text import json_text
 from cachemark.report.trace.told import lines_of
@@ -61,4 +61,7 @@ def record(
     shown = "packets from stdin" if source == "-" else source
     tell.print(f"recording {shown}; Ctrl-C ends it", markup=False, highlight=False)
     written = written_trace([*arguments, "--", source])
-    print_text(json_text(written) if json else "\n".join(lines_of(written, str(out))))
+    if json:
+        print_text(json_text(written))
+    else:
+        print_sentences("\n".join(lines_of(written, str(out))))

@@ -16,7 +16,7 @@ from cachemark.analysis.resilience.cell import PROFILES, CellOutcome, Resilience
 from cachemark.cli import completers
 from cachemark.cli.document_forms import DocumentForms
 from cachemark.cli.exit_status import FAILED, OK
-from cachemark.cli.output import console, print_text
+from cachemark.cli.output import console, print_sentences
 from cachemark.endpoints.clients import Client, ClientSpec, matching_clients, parse_client, registry
 from cachemark.host import process
 from cachemark.host.atomic_file import made_folder, replace_file
@@ -153,7 +153,7 @@ def _play_plan(
     name = own_name(storage.name)
     check_plan(plan, "--sittings")
     if playing.dry_run:
-        print_text(plan_text(plan.cells(), playing.jobs))
+        print_sentences(plan_text(plan.cells(), playing.jobs))
         return OK
     run = create_resilience_run(storage.runs, plan, facts(), name)
     return _play_and_show(run, known, playing, forms)
@@ -165,7 +165,7 @@ def _play_and_show(
     out = console(stderr=not forms.on_screen)
     outcomes = run.outcomes()
     if playing.dry_run:
-        print_text(plan_text(run.left(outcomes), playing.jobs))
+        print_sentences(plan_text(run.left(outcomes), playing.jobs))
         return OK
     spec_of = partial(parse_client, known=known)
     try:

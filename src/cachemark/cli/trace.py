@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from cachemark.cli.exit_status import OK
-from cachemark.cli.output import print_text, terminal_width, write_out
+from cachemark.cli.output import print_sentences, print_text, terminal_width, write_out
 from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
 from cachemark.report.terminal import draw
@@ -114,7 +114,10 @@ def _convert(
     words = [*words, "--round-sizes"] if conversion.round_sizes else words
     words = [*words, f"--sample={conversion.sample}"] if conversion.sample else words
     written = written_trace([*words, "--", str(source), str(out)])
-    print_text(json_text(written) if json else "\n".join(lines_of(written, str(out))))
+    if json:
+        print_text(json_text(written))
+    else:
+        print_sentences("\n".join(lines_of(written, str(out))))
     return OK
 
 

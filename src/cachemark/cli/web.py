@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from cyclopts import Parameter
 
-from cachemark.cli.output import print_text
+from cachemark.cli.output import print_sentences
 from cachemark.cli.standard_streams import flush
 from cachemark.host import process
 from cachemark.host.placement import beside, cores, run_on, usable_cpus
@@ -94,7 +94,7 @@ def _announce(address: str, settings: WebSettings) -> None:
         lines.append(f"token: {settings.token}")
     if settings.token and settings.scheme == "http" and not is_loopback(settings.host):
         lines.append("the token and all pages travel unencrypted: --tls-cert is advised")
-    print_text("\n".join(lines))
+    print_sentences("\n".join(lines))
     flush()
 
 

@@ -29,7 +29,8 @@ plain_console = partial(_CleanConsole, emoji=False, highlight=False)
 
 # No line break divides these: text in backticks, and a command with its options and names.
 _OPTION, _NAME = r"--[\w-]+(?:[ =][^\s,;]+)?", r"[^\s,;]*[\d/:@.][^\s,;]*"
-_WHOLE = re.compile(rf"`[^`]*`|cachemark(?:-engine)? [a-z-]+(?: (?:{_OPTION}|{_NAME}))*")
+_VERB = r"(?:[A-Z_]+=[^\s,;]+ )*cachemark(?:-engine)? (?:setup [a-z]+|run quick|[a-z-]+)"
+_WHOLE = re.compile(rf"`[^`]*`|{_VERB}(?: (?:{_OPTION}|{_NAME}))*")
 _NO_BREAK = "\u00a0"
 
 # The width of a text that is not for a terminal.
