@@ -1,15 +1,16 @@
 """How much memory a server needs for a hit ratio, if gets that miss store their keys.
 
 A server of some memory gets all keys, then fetches of keys drawn by popularity: a get, and on a
-miss a set. The fetches come in windows, each with new draws. When the server has settled, two more
-windows are counted. Halving the range of the memory finds the least that reaches the ratio. Nothing
-is timed, so the native client plays without a verdict.
+miss a set. The fetches come in windows, each with new draws of the same keys and popularity. When
+the server has settled, two more windows are counted. Halving the range of the memory finds the
+least that reaches the ratio. Nothing is timed, so the native client plays without a verdict.
 """
 
 import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 
 import msgspec
 
@@ -127,13 +128,14 @@ def _hit_ratio(
             progress(f"{limited.text}: window {len(windows) + 1}, until it has settled")
             windows.append(player.play())
             settled = player.has_replaced() or is_constant(windows, fetches.window)
+        player.held.clear()
         found = sum(player.play() for _ in range(_COUNTED_WINDOWS))
         asked = _COUNTED_WINDOWS * fetches.window
         return HitRatio(
             memory_mib=memory_mib,
             ratio=found / asked,
             fetches=asked,
-            held_items=player.server.stats().number("curr_items"),
+            held_items=round(fmean(player.held)) if player.held else None,
             settled=settled,
         )
 
@@ -150,12 +152,15 @@ def is_constant(hits: Sequence[int], window: int) -> bool:
 
 
 class _Player:
-    """Windows of fetches on one server, each from a tape with a seed of its own."""
+    """Windows of fetches on one server, each from a tape with draws of its own."""
 
     def __init__(self, server: RunningServer, fleet: Fleet, fetches: Fetches, folder: Path) -> None:
         self.server = server
+        # The number of items, read many times: a server that evicts whole groups has more before
+        # a group than after it.
+        self.held: list[int] = []
         self._fleet, self._fetches, self._tape = fleet, fetches, folder / "tape"
-        self._watch = RunMonitor(progress=lambda _ops: None, silence_timeout_s=_READY_S)
+        self._watch = RunMonitor(progress=self._note_held, silence_timeout_s=_READY_S)
         self._windows = 0
         self._evicted_before = 0
         self._prepare(prefill=1)
@@ -163,7 +168,7 @@ class _Player:
         self._after_prefill = self._evictions()
 
     def _prepare(self, prefill: int) -> None:
-        number = ["--seed", str(self._windows + 1), "--prefill", str(prefill)]
+        number = ["--draws", str(self._windows), "--prefill", str(prefill)]
         write_tape(self._tape, *self._fetches.words, *number)
         request = Prepare(
             servers=self.server.addresses,
@@ -181,6 +186,7 @@ class _Player:
         self._prepare(prefill=0)
         request = RunRequest(phase="measure", ops=self._fetches.window)
         done = self._fleet.run(request, self._watch)
+        self._note_held(self._fetches.window)
         return _hits(done.operations["fetch"])
 
     def has_replaced(self) -> bool:
@@ -192,6 +198,10 @@ class _Player:
             or evicted - self._after_prefill >= _REPLACED_PART * held
         )
 
+    def _note_held(self, _ops: int) -> None:
+        count = self.server.stats().number("curr_items")
+        self.held += [] if count is None else [count]
+
     def _evictions(self) -> int:
         count = self.server.stats().number("evictions")
         if count is None:
@@ -200,11 +210,11 @@ class _Player:
 
 
 def _hits(fetches: Operation) -> int:
-    """A value of an earlier window differs from that of this window's tape, and is a hit too."""
-    if failed := sum(fetches.errors.values()):
-        first = next(iter(fetches.errors))
+    failures = {**fetches.errors, "a wrong value": fetches.wrong_values}
+    if failed := sum(failures.values()):
+        first = next(kind for kind, count in failures.items() if count)
         raise TrialError(f"{failed:,} fetches failed, the first with {first!r}")
-    return fetches.hits + fetches.wrong_values
+    return fetches.hits
 
 
 @contextmanager

@@ -44,8 +44,8 @@ class MemoryNeed(msgspec.Struct, frozen=True, kw_only=True):
 class HitRatio(msgspec.Struct, frozen=True, kw_only=True):
     """The hits among the counted fetches, with a server of some memory.
 
-    `settled`: before them, half of its items were replaced, no item was evicted any more, or the
-    ratio was constant.
+    `held_items` is the mean while they were counted. `settled`: before them, half of its items were
+    replaced, no item was evicted any more, or the ratio was constant.
     """
 
     memory_mib: int

@@ -13,8 +13,13 @@ pub enum RandomStream {
 }
 
 pub fn random_stream(seed: u64, purpose: RandomStream) -> ChaCha8Rng {
+    numbered_stream(seed, purpose, 0)
+}
+
+/// One of several streams for the same purpose.
+pub fn numbered_stream(seed: u64, purpose: RandomStream, number: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(purpose as u64);
+    rng.set_stream(purpose as u64 | number << 8);
     rng
 }
 

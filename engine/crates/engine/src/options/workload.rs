@@ -179,9 +179,11 @@ pub struct WorkloadArguments {
     /// The share of a trace's operations that may be left out, because a tape cannot hold them, 0 to 1 [default: 0.01]
     #[arg(long, requires = "trace", value_parser = share)]
     pub(super) left_out: Option<f64>,
-    /// An option of `tape write` only.
+    /// Options of `tape write` only.
     #[arg(skip)]
     pub(super) vary_lengths: bool,
+    #[arg(skip)]
+    pub(super) draws: u64,
     /// Without --ops: the operations of the longest window, and the most on its tape.
     #[arg(skip)]
     pub(super) window: Option<(u64, u64)>,

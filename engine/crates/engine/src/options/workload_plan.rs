@@ -42,6 +42,7 @@ impl WorkloadArguments {
             distribution: given.distribution.or(given.zipf).unwrap_or(defaults.distribution),
             size: given.size.unwrap_or(defaults.size),
             vary_lengths: given.vary_lengths,
+            draws: given.draws,
             compressibility: given.compressibility.unwrap_or(defaults.compressibility),
             mix: given.mix.map_or(defaults.mix, |Mix(kinds)| kinds),
             run: given.run.unwrap_or(defaults.run),
@@ -51,9 +52,9 @@ impl WorkloadArguments {
         })
     }
 
-    /// The same workload, whose writes of a key have other lengths each time, or not.
-    pub fn with_varying_lengths(self, vary_lengths: bool) -> WorkloadArguments {
-        WorkloadArguments { vary_lengths, ..self }
+    /// The same workload, whose writes of a key have other lengths each time, or not, with draws of this number.
+    pub fn for_tape(self, vary_lengths: bool, draws: u64) -> WorkloadArguments {
+        WorkloadArguments { vary_lengths, draws, ..self }
     }
 
     /// The same workload, on a tape for a window of `window_ops` operations, if it does not say how long its tape is;
@@ -79,8 +80,10 @@ impl WorkloadArguments {
         let seed = self.seed.unwrap_or(1);
         let mut imported = None;
         let made = match (&self.trace, self.schedule) {
-            (Some(_), _) if self.vary_lengths => {
-                return Err("--vary-lengths: a trace has its own lengths".to_owned());
+            (Some(_), _) if self.vary_lengths || self.draws > 0 => {
+                return Err(
+                    "--vary-lengths, --draws: a trace has its own lengths and order".to_owned()
+                );
             }
             (Some(path), _) => {
                 let trace = import_file(path, &self.import_options())?;

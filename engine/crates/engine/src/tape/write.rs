@@ -28,6 +28,9 @@ pub struct Arguments {
     /// comes from
     #[arg(long)]
     vary_lengths: bool,
+    /// Other operations for each number, with the same keys, sizes and popularity of keys
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 32))]
+    draws: u64,
     /// Without --ops: how many operations the fastest client plays in a window of this tape. It says how long the tape
     /// of a closed loop has to be
     #[arg(long, value_parser = units::whole, conflicts_with = "ops")]
@@ -100,7 +103,7 @@ struct ReuseOfKeys {
 }
 
 pub fn write(arguments: &Arguments) -> Result<(), String> {
-    let mut workload = arguments.workload.clone().with_varying_lengths(arguments.vary_lengths);
+    let mut workload = arguments.workload.clone().for_tape(arguments.vary_lengths, arguments.draws);
     if let Some(window_ops) = arguments.window_ops {
         workload = workload.for_window(window_ops, MOST_OPS);
     }

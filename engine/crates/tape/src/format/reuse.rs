@@ -49,6 +49,44 @@ struct KeyUse {
     count: u32,
     stored: bool,
     removed: bool,
+    /// Whether the operation before has stored the key, or deleted it; unknown at the tape's start.
+    state: Known,
+    /// The result of all reads so far: unknown before the first.
+    reads: Known,
+    /// Whether the results of reads may differ.
+    differs: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Known {
+    #[default]
+    Unknown,
+    Absent,
+    Present,
+}
+
+impl KeyUse {
+    fn note(&mut self, verb: Verb) {
+        self.count = self.count.saturating_add(1);
+        let stores = matches!(verb, Verb::Set | Verb::Add | Verb::Mset | Verb::Fetch);
+        self.stored |= stores;
+        self.removed |= verb == Verb::Delete;
+        if !matches!(verb, Verb::Set | Verb::Add | Verb::Mset | Verb::Delete) {
+            let first = self.reads == Known::Unknown;
+            self.differs |= self.state == Known::Unknown || !(first || self.reads == self.state);
+            self.reads = self.state;
+        }
+        if stores {
+            self.state = Known::Present;
+        } else if verb == Verb::Delete {
+            self.state = Known::Absent;
+        }
+    }
+
+    /// Whether all reads have this result, since the operations before them on the tape leave no other.
+    fn always(&self, result: Known) -> bool {
+        !self.differs && self.reads == result
+    }
 }
 
 impl Tape {
@@ -61,22 +99,21 @@ impl Tape {
         let (mut fills, mut flushes, mut uses) = (false, false, 0_u64);
         for j in 0..self.op_count() {
             let op = self.op(j);
-            let stores = matches!(op.verb, Verb::Set | Verb::Add | Verb::Mset | Verb::Fetch);
             flushes |= op.verb == Verb::Flush;
             fills |= op.verb == Verb::Fetch;
             for key in self.run(&op) {
-                let of = &mut keys[key as usize];
-                of.count = of.count.saturating_add(1);
-                of.stored |= stores;
-                of.removed |= op.verb == Verb::Delete;
+                keys[key as usize].note(op.verb);
                 uses += 1;
             }
         }
         let prefilled = self.prefill_count() as usize;
         let used = || keys.iter().enumerate().filter(|(_, of)| of.count > 0);
-        let is_stored = |(key, of): &(usize, &KeyUse)| *key < prefilled || of.stored;
+        let may_hit = |(key, of): &(usize, &KeyUse)| {
+            (*key < prefilled || of.stored) && (flushes || !of.always(Known::Absent))
+        };
         let changes = |(key, of): &(usize, &KeyUse)| {
-            (of.stored && *key >= prefilled) || of.removed || flushes
+            let differs = (of.stored && *key >= prefilled) || of.removed;
+            flushes || (differs && !of.always(Known::Present))
         };
         let dependence = |of: &dyn Fn(&(usize, &KeyUse)) -> bool| {
             let once = used().filter(of).filter(|(_, of)| of.count == 1).count() as f64;
@@ -91,8 +128,8 @@ impl Tape {
         Reuse {
             used_keys: used().count() as u64,
             fills,
-            kept: dependence(&|each| is_stored(each) && changes(each)),
-            lost: dependence(&|each| is_stored(each) && stores_or_removes),
+            kept: dependence(&|each| may_hit(each) && changes(each)),
+            lost: dependence(&|each| may_hit(each) && stores_or_removes),
         }
     }
 }

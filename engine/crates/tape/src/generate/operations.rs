@@ -9,7 +9,7 @@ use rand_distr::Distribution as _;
 use rand_distr::weighted::WeightedAliasIndex;
 
 use crate::format::{Op, Verb};
-use crate::random::{RandomStream, mix, random_stream};
+use crate::random::{RandomStream, mix, numbered_stream};
 use crate::workload::{
     KeySampler, MAX_EXPTIME_S, MixEntry, Order, Workload, WorkloadError, invalid, part_of,
 };
@@ -179,7 +179,7 @@ impl OperationSampler {
         let absent =
             workload.hit_ratio.map(|ratio| AbsentKeys { ratio, keys: stored..workload.keys });
         Ok(OperationSampler {
-            rng: random_stream(seed, RandomStream::OperationSampler),
+            rng: numbered_stream(seed, RandomStream::OperationSampler, workload.draws),
             verbs,
             keys,
             ranks: count,

@@ -46,6 +46,8 @@ pub struct Workload {
     /// The share of the values that compression can remove, 0 to 1.
     pub compressibility: f64,
     pub mix: Vec<MixEntry>,
+    /// Tapes of one seed with other draws have the same keys, sizes and popularity of keys, and other operations.
+    pub draws: u64,
     pub order: Order,
     /// The number of counters: the last keys.
     pub counters: u32,
@@ -71,6 +73,7 @@ impl Default for Workload {
             vary_lengths: false,
             compressibility: 0.0,
             mix: parse_mix("get=9,set=1").expect("a mix"),
+            draws: 0,
             order: Order::Mixed,
             counters: 0,
             run: 10,

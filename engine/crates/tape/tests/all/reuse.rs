@@ -1,6 +1,8 @@
 //! How often a tape uses the same keys.
 
-use cachemark_tape::{KeyDistribution, Reuse, Schedule, Tape, Workload, generate, parse_mix};
+use cachemark_tape::{
+    KeyDistribution, Order, Reuse, Schedule, Tape, Workload, generate, parse_mix, parse_sequence,
+};
 
 fn reuse_of(workload: &Workload, ops: u64) -> Reuse {
     let bytes = generate(workload, &Schedule::closed(ops), 1).expect("a tape");
@@ -39,4 +41,24 @@ fn a_tape_knows_whether_hits_depend_on_earlier_plays() {
     };
     assert_eq!(reuse_of(&sequential, 300).kept.name(), "covered");
     assert_eq!(reuse_of(&sequential, 299).kept.name(), "open");
+}
+
+#[test]
+fn hits_that_a_loop_body_decides_do_not_depend_on_earlier_plays() {
+    let depends = |text: &str, prefill: f64| {
+        let steps = parse_sequence(text).expect("a sequence");
+        let order = Order::Sequence { steps, key_step: 0 };
+        let of = reuse_of(&Workload { keys: 3, prefill, order, ..Workload::default() }, 12);
+        (of.kept.name(), of.lost.name())
+    };
+    // A deleted key is never found, whatever the server held before.
+    assert_eq!(depends("delete@0 get@0 delete@1 mget@0-1", 1.0), ("never", "never"));
+    // A stored key is, unless the server evicts it.
+    assert_eq!(depends("set@0 get@0", 0.0), ("never", "covered"));
+    assert_eq!(depends("set@0 get@0 delete@0", 0.0), ("never", "covered"));
+    assert_eq!(depends("get@0 delete@0", 1.0), ("covered", "covered"));
+    assert_eq!(depends("set@0 get@0 delete@0 get@0", 0.0), ("covered", "covered"));
+    assert_eq!(depends("get@0 set@0", 0.0), ("covered", "covered"));
+    assert_eq!(depends("set@0 delete@0", 1.0), ("covered", "covered"));
+    assert_eq!(depends("delete@0 get@0 flush", 1.0), ("covered", "covered"));
 }
