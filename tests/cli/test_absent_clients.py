@@ -86,5 +86,5 @@ def test_why_names_an_absent_client_before_it_counts(
     ended = inside("why", "--client", "native", "--client", "toy/gone", "--client", "toy/here")
     assert ended.returncode == 1
     assert counted == ["native", "toy/here"]
-    assert f"toy/gone is not counted: {GONE}; install it" in ended.stderr
-    assert f"toy/gone was not counted: {GONE}; install it." in " ".join(ended.stdout.split())
+    assert f"not counted: toy/gone: {GONE}; install it" in ended.stderr
+    assert f"toy/gone was not counted: {GONE}." in " ".join(ended.stdout.split())

@@ -1,6 +1,6 @@
 """`cachemark why`: counts of one operation of some clients, and the differences they show."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -166,8 +166,8 @@ def counted_report(
     with progress_lines() as progress:
         names = [*planned.clients, *planned.in_process]
         clients = [with_version(parse_client(name, known), progress) for name in names]
-        absent = _absent(clients, progress, has_base=bool(earlier))
-        clients = [each for each in clients if each.text not in absent]
+        absent = _absent(clients, workload.mix, progress)
+        clients = [each for each in clients if each.text not in {of.client for of in absent}]
         plan = CountingPlan(
             clients=clients,
             servers=[parse_spec(text) for text in planned.servers] if of_servers else [],
@@ -180,12 +180,7 @@ def counted_report(
             profile_ms=profile_ms,
         )
         counted = count(plan, engine, progress)
-    works = [*(earlier.counted if earlier else ()), *counted.works]
-    works += [
-        CountedWork(client=name, kind=kind, failure=reason)
-        for name, reason in absent.items()
-        for kind in workload.mix
-    ]
+    works = [*(earlier.counted if earlier else ()), *counted.works, *absent]
     profiles = [*(earlier.profiles if earlier else ()), *counted.profiles]
     return WhyReport(
         server="the embedded server",
@@ -202,23 +197,20 @@ def counted_report(
 
 
 def _absent(
-    clients: Sequence[ClientSpec], progress: Callable[[str], None], *, has_base: bool
-) -> dict[str, str]:
-    """Why clients are not on this machine, by name.
-
-    Raises UsageError if no pair is left, as it is without the first client if there is no
-    other base.
-    """
+    clients: Sequence[ClientSpec], kinds: Iterable[str], progress: Callable[[str], None]
+) -> list[CountedWork]:
+    """Clients that are not on this machine, with the reason. Raises UsageError without a pair."""
     asked = {each.text: ask(each, Timing().ready_ms / 1e3) for each in clients}
     absent = {name: answer for name, answer in asked.items() if isinstance(answer, tuple)}
-    left = len(clients) - len(absent)
-    if absent and (left < 2 - has_base or not (has_base or clients[0].text not in absent)):
+    if absent and (clients[0].text in absent or len(absent) == len(clients) - 1):
         raise UsageError(*next(iter(absent.values())))
-    reasons: dict[str, str] = {}
-    for name, (reason, remedy) in absent.items():
-        reasons[name] = f"{reason.removeprefix(f'{name}: ')}; {remedy}".removesuffix("; ")
-        progress(f"{name} is not counted: {reasons[name]}")
-    return reasons
+    for reason, remedy in absent.values():
+        progress(f"not counted: {reason}; {remedy}")
+    return [
+        CountedWork(client=name, kind=kind, failure=reason.removeprefix(f"{name}: "))
+        for kind in kinds
+        for name, (reason, _) in absent.items()
+    ]
 
 
 def _loops(clients: Sequence[ClientSpec], known: Mapping[str, Client]) -> dict[str, Client]:

@@ -20,7 +20,6 @@ from cachemark.model.protocol import Ready
 
 _HELLO_S = 20.0
 _RECORD = ".clients.json"
-_FAILED = "failed: "
 # Large folders that a set-up fills. The lock files beside them determine their contents.
 _FILLED = frozenset({"node_modules", "target", "gems", "__pycache__"})
 # Changes with each package that is installed or removed.
@@ -35,11 +34,6 @@ class Readiness(msgspec.Struct, frozen=True):
 
     ready: Ready | None
     state: str
-
-    @property
-    def failed(self) -> bool:
-        """Whether the worker was started, and failed."""
-        return self.state.startswith(_FAILED)
 
 
 class _Recorded(msgspec.Struct, frozen=True):
@@ -66,7 +60,7 @@ def query_worker(client: Client) -> Readiness:
         text = error.text.removeprefix(f"{client.id}: ")
         return Readiness(None, _with_remedy(text, error.remedy))
     except TrialError as error:
-        return Readiness(None, f"{_FAILED}{error.text}")
+        return Readiness(None, f"failed: {error.text}")
 
 
 def query_workers(clients: Iterable[Client], folder: Path) -> Iterator[tuple[Client, Readiness]]:

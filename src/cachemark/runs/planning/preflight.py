@@ -67,7 +67,7 @@ class Preflight:
         if self._recorded is None:
             return ask(client, timing.ready_ms / 1e3)
         found = self._recorded.get(client.client.id)
-        return None if found is None or found.failed else found.ready or (found.state, "")
+        return found and (found.ready or (found.state, ""))
 
 
 def ask(client: ClientSpec, ready_s: float) -> Ready | Reason | None:
