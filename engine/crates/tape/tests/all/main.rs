@@ -1,6 +1,7 @@
 //! Tapes through the public interface.
 
 mod common;
+mod draws;
 mod generations;
 mod hostile;
 mod integer_distributions;

@@ -44,7 +44,7 @@ fn a_tape_knows_whether_hits_depend_on_earlier_plays() {
 }
 
 #[test]
-fn hits_that_a_loop_body_decides_do_not_depend_on_earlier_plays() {
+fn a_loop_body_decides_hits_whatever_was_played_before() {
     let depends = |text: &str, prefill: f64| {
         let steps = parse_sequence(text).expect("a sequence");
         let order = Order::Sequence { steps, key_step: 0 };

@@ -374,20 +374,3 @@ fn the_data_set_is_what_a_server_finally_holds() {
         assert_eq!(data(&fixed(&format!("{kind}=1"), 0.0), 4).items.min(4), 4, "{kind}");
     }
 }
-
-#[test]
-fn other_draws_have_the_same_keys_sizes_and_popularity() {
-    let of = |draws| {
-        let tape = open(&Workload { draws, ..workload() }, Schedule::closed(20_000));
-        let mut uses = vec![0; tape.key_count() as usize];
-        let single = (0..tape.op_count()).map(|j| tape.op(j)).filter(|op| op.verb == Verb::Get);
-        single.for_each(|op| tape.run(&op).for_each(|key| uses[key as usize] += 1));
-        let hottest = (0..tape.key_count()).max_by_key(|key| uses[*key as usize]);
-        let items: Vec<(Vec<u8>, u32)> =
-            (0..tape.key_count()).map(|k| (tape.key(k).to_vec(), tape.value_length(k))).collect();
-        (uses, hottest, items)
-    };
-    let (first, second) = (of(0), of(1));
-    assert_ne!(first.0, second.0);
-    assert_eq!((first.1, first.2), (second.1, second.2));
-}
