@@ -35,6 +35,17 @@ def test_bad_input_is_one_error(inside: Inside, words: tuple[str, ...], error: s
     assert not said.stdout
 
 
+def test_an_earlier_answer_about_other_work_is_refused(inside: Inside, tmp_path: Path) -> None:
+    out = tmp_path / "why.json"
+    one = ("--client", "reference", "--mix", "get=1", "--repeat", "3")
+    assert inside("why", *one, "--format", "json", "--out", str(out)).returncode == 0
+    said = inside("why", *one, "--size", "10k", "--past", str(out))
+    assert said.returncode == 2
+    assert "has counts of other work: 200 keys (20 B), values of 100 B" in said.stderr
+    assert "values of 10k B" in said.stderr
+    assert not said.stdout
+
+
 def test_two_clients_are_counted(inside: Inside, tmp_path: Path) -> None:
     out = tmp_path / "why.json"
     words = ("--mix", "get=1", "--repeat", "3", "--format", "json", "--out", str(out))

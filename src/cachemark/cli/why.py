@@ -89,7 +89,7 @@ def why(
         wire=wire,
     )
     planned = _planned(experiment, overrides)
-    earlier = _earlier(against.past) if against.past else None
+    earlier = _earlier(against.past, planned) if against.past else None
     report = counted_report(
         planned, repeat, earlier, _PROFILE_MS if profile else 0, of_servers=bool(against.server)
     )
@@ -130,11 +130,16 @@ def _planned(experiment: str | None, overrides: Overrides) -> Experiment:
     return planned
 
 
-def _earlier(path: Path) -> WhyReport:
-    """An earlier answer, under names that tell its clients from today's. Raises UsageError."""
+def _earlier(path: Path, planned: Experiment) -> WhyReport:
+    """An earlier answer about the same work, with the file in its clients' names.
+
+    Raises UsageError.
+    """
     remedy = "write one: cachemark why … --format json --out FILE"
     with refusing(f"--past {path}", remedy, decodes=True):
         earlier = msgspec.json.decode(path.read_bytes(), type=WhyReport)
+    if earlier.work != (work := _work_in_words(_workload(planned))):
+        raise UsageError(f"--past {path} has counts of other work: {earlier.work}", f"count {work}")
     return msgspec.structs.replace(
         earlier,
         counted=[_renamed(of, path.name) for of in earlier.counted],
