@@ -10,7 +10,7 @@ from cachemark.host import process
 from cachemark.model.counts import Counts
 from cachemark.model.experiment import Keys, Load, Timing, Values, Workload
 from cachemark.runs.counting.player import CountingPlace, Work
-from cachemark.runs.counting.processor import Play, Plays, copies_of, count_allocations
+from cachemark.runs.counting.processor import CountedPlay, Plays, copies_of, count_allocations
 from cachemark.runs.tapes import TapeCache
 
 
@@ -50,7 +50,7 @@ def test_each_get_allocates_its_value(name: str, tmp_path: Path) -> None:
 def plays(value_bytes: int, short: int | None, long: int | None) -> Plays:
     """A play of one operation and one of two, with their allocated bytes."""
     (few, many) = [
-        Play(
+        CountedPlay(
             ops=ops, user_ns=0, system_ns=0, waiting_ns=0, faults=0, switches=0, preemptions=0,
             waiting_threads=0, value_bytes=ops * value_bytes, allocated_bytes=allocated,
         )

@@ -31,7 +31,7 @@ _LEAST_SEEN = 0.9
 _ALLOCATING_OPS = 1000
 
 
-class Play(HeapWork, frozen=True, kw_only=True):
+class CountedPlay(HeapWork, frozen=True, kw_only=True):
     """Sums over all operations of a play; switches are None if not all threads were seen.
 
     `value_bytes` were read or written.
@@ -51,8 +51,8 @@ class Play(HeapWork, frozen=True, kw_only=True):
 class Plays(NamedTuple):
     """A short play and a long one."""
 
-    short: Play
-    long: Play
+    short: CountedPlay
+    long: CountedPlay
 
     def of(self, name: str, each: float = 1.0) -> float | None:
         """A figure of one operation, divided by `each`; None if it was not counted."""
@@ -162,7 +162,7 @@ def warmed_up(player: CountingPlayer) -> int:
     return ops
 
 
-def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> Play:
+def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> CountedPlay:
     (worker,) = player.fleet.workers
     before = _server_time(server_pid) if server_pid else ()
     with watched(server_pid or worker.pid) as usage:
@@ -175,7 +175,7 @@ def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> Pl
         user_ns = used_ns * ticks[0] // max(1, sum(ticks))
     queued_ns = sum(each.queued_ns for each in threads)
     seen = sum(each.run_ns for each in threads) >= _LEAST_SEEN * used_ns
-    return Play(
+    return CountedPlay(
         **msgspec.structs.asdict(done.heap or HeapWork()),
         ops=played,
         user_ns=user_ns,
