@@ -19,6 +19,8 @@ ready = {{
     "wires": ["text"], "kinds": ["get", "set"],
 }}
 for line in sys.stdin:
+    if sys.argv[1] == "dies":
+        sys.exit(3)
     hello = json.loads(line)["type"] == "hello"
     answer = {{"type": "bye"}}
     if hello and sys.argv[1] == "here":
@@ -41,10 +43,23 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f'language = "toy"\n[runtime.toy]\n'
         f'command = [{sys.executable!r}, "worker.py", "{{client}}"]'
         '\n[[client]]\nname = "here"\nruntimes = ["toy"]'
+        '\n[[client]]\nname = "dies"\nruntimes = ["toy"]'
         '\n[[client]]\nname = "gone"\nruntimes = ["toy"]\n',
         encoding="utf-8",
     )
     monkeypatch.setenv("CACHEMARK_WORKERS", str(folder.parent))
+
+
+def test_a_check_shows_progress_and_names_each_reason_once(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
+    ended = inside("clients", "--check")
+    assert ended.returncode == 0
+    assert "asking workers: 1 of 6 have answered" in ended.stderr
+    rows = [" ".join(line.split()) for line in ended.stdout.splitlines()]
+    assert f"toy/gone – – – – – – threads {GONE}: install it" in rows
+    assert any(row.startswith("toy/dies – – – – – – threads failed: exited") for row in rows)
 
 
 def test_a_dry_run_does_not_count_an_absent_client(inside: Inside) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cachemark.cli.output import console
+from cachemark.cli.output import console, progress_lines
 from cachemark.endpoints.capabilities import supported_wires
 from cachemark.endpoints.client_readiness import Readiness, query_workers, recorded_readiness
 from cachemark.endpoints.clients import Client, registry, workers_folder
@@ -95,16 +95,11 @@ def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
 
 def _asked(unknown: list[Client], folder: Path) -> dict[str, Readiness]:
     """Ask the workers of clients, and show how many have answered."""
-    if not unknown:
-        return {}
-    from rich.progress import Progress  # noqa: PLC0415 (slow to import)
-
     found: dict[str, Readiness] = {}
-    with Progress(console=console(stderr=True), transient=True) as progress:
-        task = progress.add_task("asking workers", total=len(unknown))
+    with progress_lines() as progress:
         for client, readiness in query_workers(unknown, folder):
             found[client.id] = readiness
-            progress.advance(task)
+            progress(f"asking workers: {len(found)} of {len(unknown)} have answered")
     return found
 
 

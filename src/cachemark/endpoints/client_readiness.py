@@ -56,11 +56,10 @@ def query_worker(client: Client) -> Readiness:
     """Ask the client's worker."""
     try:
         return Readiness(hello_of(client, _HELLO_S), "ready")
-    except UnsupportedError as error:
-        text = error.text.removeprefix(f"{client.id}: ")
-        return Readiness(None, _with_remedy(text, error.remedy))
     except TrialError as error:
-        return Readiness(None, f"failed: {error.text}")
+        text = error.text.removeprefix(f"{client.id}: ")
+        absent = isinstance(error, UnsupportedError)
+        return Readiness(None, _with_remedy(text if absent else f"failed: {text}", error.remedy))
 
 
 def query_workers(clients: Iterable[Client], folder: Path) -> Iterator[tuple[Client, Readiness]]:
