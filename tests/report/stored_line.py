@@ -94,10 +94,14 @@ class Line:
     def may_lack(self, percent: float, kind: str, count: int) -> bool:
         """Whether a percentile may be absent: too few operations, failed ones, or withheld."""
         withheld = {(each["kind"], each["percent"]) for each in self.raw.get("withheld", [])}
-        few = count < math.log(0.025) / math.log(percent / 100)
         failed = any(operation.get("errors") for operation in self.operations.values())
         judged = "" if kind == "all" or len(self.operations) == 1 else kind
-        return few or failed or (judged, percent) in withheld
+        return too_few(count, percent) or failed or (judged, percent) in withheld
+
+
+def too_few(count: int, percent: float) -> bool:
+    """Whether a number of operations is too small for a percentile."""
+    return count < math.log(0.025) / math.log(percent / 100)
 
 
 def shown(rate: float) -> str:
