@@ -192,6 +192,16 @@ def test_a_narrow_screen_does_not_scroll_sideways(
             assert smallest > 0.75
 
 
+def test_a_long_key_does_not_widen_the_page(desk: "Page") -> None:
+    for text in ("main p", "main li", "main h3"):
+        desk.evaluate(
+            "name => document.querySelectorAll(name).forEach("
+            "one => { one.textContent = 'Long'.repeat(60) })",
+            text,
+        )
+        assert desk.evaluate("document.documentElement.scrollWidth") <= DESK["width"], text
+
+
 # Pieces of the first table's words that are in two lines: a name breaks at its marks only.
 _BROKEN_PIECES = """() => [...document.querySelectorAll('.firsts td.words')].flatMap(cell => {
   cell.textContent = 'python/pymemcache against ruby/remix-stash';
