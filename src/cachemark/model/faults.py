@@ -134,6 +134,8 @@ def fault_named(name: str) -> Fault:
     base, _, duration = name.rpartition("-")
     if base and _DURATION.fullmatch(duration):
         return _lasting(base, duration)
+    if any(name == _family(fault) for fault in known.values()):
+        raise UsageError(f"fault {name!r}: it has no duration", "such as --for 30s")
     raise UsageError(f"no fault {name!r}", f"{similar_name(name, known)}faults: {', '.join(known)}")
 
 
@@ -143,6 +145,8 @@ def chosen_faults(names: Sequence[str], *, quick: bool, lasting: str = "") -> li
     With `lasting`, such as `30s`, each has this duration. Raises UsageError.
     """
     chosen = names or [fault.name for fault in all_faults().values() if fault.quick or not quick]
+    if lasting and not names:
+        raise UsageError(f"--for {lasting}: no fault is named", "such as --fault frozen")
     if lasting:
         known = all_faults()
         chosen = [_family(known[name]) if name in known else name for name in chosen]
@@ -157,9 +161,9 @@ def _lasting(base: str, duration: str) -> Fault:
 
     Raises UsageError.
     """
-    during_ms = parse_ms(duration, "the duration of a fault")
+    during_ms = parse_ms(duration, "--for")
     if not 1 <= during_ms <= _LONGEST_MS:
-        raise UsageError(f"the duration of a fault: {duration}", "write 1ms to 10m")
+        raise UsageError(f"fault {base!r} for {duration}", "write 1ms to 10m")
     of_family = (fault for fault in all_faults().values() if _family(fault) == base)
     fault = all_faults().get(base) or next(of_family, None)
     if fault is None:
