@@ -14,14 +14,15 @@ import msgspec
 from cachemark.endpoints.servers import ServerSpec, parse_spec, running_unencrypted, with_memory
 from cachemark.host.engine_output import engine_output
 from cachemark.model.errors import UsageError
-from cachemark.model.miss_ratio import CachePolicy, CurvePoint, PredictedTrace, PredictionCheck
-from cachemark.model.units import MIB
+from cachemark.model.miss_ratio import CachePolicy, PredictedTrace, PredictionCheck
+from cachemark.model.units import MIB, version_numbers
 
 _LONGEST_S = 60.0
 # The operations that one connection surely plays in a second.
 _PLAYED_PER_S = 10_000
 _REMEDY = "docs/size-a-fleet.md describes --check"
-_POLICIES: dict[str, CachePolicy] = {"memcached": "memcached", "embedded": "embedded"}
+# Items of a page that moves stay since then.
+_MOVING_RELEASE = [1, 6, 34]
 
 
 class _Played(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,15 +34,20 @@ class _Played(msgspec.Struct, frozen=True, kw_only=True):
     late_s: float
 
 
+def servers_of(policies: Sequence[str]) -> list[str]:
+    """The kinds of the servers that have one of these policies, each once."""
+    return list(dict.fromkeys(each.split("-")[0] for each in policies if each != "lru"))
+
+
 def checked_servers(texts: Sequence[str], predicted: Sequence[str]) -> list[ServerSpec]:
     """The servers to play against, when these policies are predicted.
 
     Raises UsageError for a server that nothing is predicted for.
     """
     specs = [parse_spec(text) for text in texts]
+    known = servers_of(predicted)
     for spec in specs:
-        if _POLICIES.get(spec.kind) not in predicted:
-            known = [name for name in _POLICIES if name in predicted]
+        if spec.kind not in known:
             remedy = " or ".join(known) or "add memcached to --policies"
             raise UsageError(f"server {spec.text!r}: nothing is predicted for it", remedy)
         if "memory" in spec.options:
@@ -72,14 +78,21 @@ def check(
     spec: ServerSpec, trace: PlayedTrace, progress: Callable[[str], None]
 ) -> list[PredictionCheck]:
     """Play the trace against a server at each size of its curve. Raises UsageError, TrialError."""
-    curves = trace.predicted.prediction.curves
-    points = next(curve.points for curve in curves if curve.policy == _POLICIES[spec.kind])
-    return [_check(spec, trace, point, progress) for point in points]
+    points = trace.predicted.prediction.curves[0].points
+    return [_check(spec, trace, place, progress) for place in range(len(points))]
+
+
+def _policy(kind: str, version: str) -> CachePolicy:
+    if kind == "embedded":
+        return "embedded"
+    return "memcached" if version_numbers(version) >= _MOVING_RELEASE else "memcached-1.6.33"
 
 
 def _check(
-    spec: ServerSpec, trace: PlayedTrace, point: CurvePoint, progress: Callable[[str], None]
+    spec: ServerSpec, trace: PlayedTrace, place: int, progress: Callable[[str], None]
 ) -> PredictionCheck:
+    points = {each.policy: each.points[place] for each in trace.predicted.prediction.curves}
+    point = points["embedded" if spec.kind == "embedded" else "memcached"]
     mib = point.memory_bytes // MIB
     if point.misses is None:
         text = f"--check: with {mib} MiB, a part of the keys says nothing about memcached"
@@ -95,15 +108,15 @@ def _check(
         printed = engine_output(
             ["trace", "play", *options, "--", str(trace.path), address], _REMEDY
         )
-        version = server.facts.version
+        policy = _policy(spec.kind, server.facts.version)
     played = msgspec.json.decode(printed, type=_Played)
     return PredictionCheck(
         server=spec.text,
-        version=version,
-        policy=_POLICIES[spec.kind],
+        version=server.facts.version,
+        policy=policy,
         memory_bytes=point.memory_bytes,
         speed=as_played.speed,
-        predicted=point.misses,
+        predicted=points[policy].misses or point.misses,
         measured=played.misses / played.reads if played.reads else 0.0,
         reads=played.reads,
         refused=played.refused,

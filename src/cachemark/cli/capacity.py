@@ -24,10 +24,11 @@ from cachemark.report.json_text import json_text
 from cachemark.report.measured_rates import measured_rates
 from cachemark.runs.storage.store import open_run
 from cachemark.runs.tapes import TapeCache
-from cachemark.runs.trace_files import planned_fleet, predicted_trace, shown_trace, written_trace
+from cachemark.runs.trace_files import predicted_trace, shown_trace, told_trace, written_trace
 
 # The page's curve goes from this fraction of the fleet's memory to the same multiple of it.
 _AROUND = 8
+_REMEDY = "docs/size-a-fleet.md describes the file of the servers"
 
 
 class _FleetFigures(msgspec.Struct):
@@ -114,7 +115,7 @@ def capacity(
         words = [*(reading or TraceReading()).words]
         known = [f"--warm-up={warm_up!r}", *(rates or MeasuredRun()).words(folder)]
         options = [*words, *known, f"--servers={servers}"]
-        fleet = planned_fleet(["trace", "fleet", *options, "--", str(path)])
+        fleet = told_trace(["trace", "fleet", *options, "--", str(path)], _REMEDY)
         told = TraceCapacity(fleet=fleet.figures)
         if out is not None:
             told = _with_traffic(told, words, known[0], path)

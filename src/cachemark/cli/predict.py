@@ -6,7 +6,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from cachemark.checks.prediction_check import PlayedTrace, check, checked_servers, play_speed
+from cachemark.checks.prediction_check import (
+    PlayedTrace,
+    check,
+    checked_servers,
+    play_speed,
+    servers_of,
+)
 from cachemark.cli.output import progress_lines
 from cachemark.cli.trace import TraceReading, show_document
 from cachemark.endpoints.servers import ServerSpec
@@ -47,8 +53,7 @@ class CheckOptions:
         if not self.sizes:
             return []
         predicted = policies.split(",")
-        texts = self.server or [policy for policy in predicted if policy != "lru"]
-        specs = checked_servers(texts, predicted)
+        specs = checked_servers(self.server or servers_of(predicted), predicted)
         if not specs:
             raise UsageError("--check: no server has the policy lru", "add memcached to --policies")
         return specs
@@ -61,7 +66,7 @@ def predict(
     *,
     memory: Annotated[str, Parameter(help="sizes: 64m,256m,1g, or 64m..4g, which is ten sizes")],
     policies: Annotated[
-        str, Parameter(help="memcached, embedded and lru, or some of them")
+        str, Parameter(help="memcached (since 1.6.34), memcached-1.6.33 (before), embedded, lru")
     ] = "memcached,embedded,lru",
     sample: Annotated[
         str,
@@ -86,12 +91,12 @@ def predict(
     memory lies unread. docs/size-a-fleet.md lists the assumptions.
     """
     words = (reading or TraceReading()).words
-    asked = [f"--policies={policies}", f"--sample={sample}", f"--warm-up={warm_up!r}"]
+    asked = [f"--sample={sample}", f"--warm-up={warm_up!r}"]
     checking = checking or CheckOptions()
     # Before the work, which may take minutes.
     specs = checking.specs(policies)
-    options = ["trace", "predict", *words, *asked, f"--memory={memory}", "--", str(source)]
-    predicted = predicted_source(options)
+    given = [*words, *asked, f"--policies={policies}", f"--memory={memory}", "--", str(source)]
+    predicted = predicted_source(["trace", "predict", *given])
     if isinstance(predicted, ToldTrace):
         if specs:
             raise UsageError("--check: a snapshot has no requests to play", "record a trace")
@@ -113,6 +118,9 @@ def _as_played(
         raise UsageError(text, "a server can only be checked with a trace of all keys")
     sizes = [point.memory_bytes for point in predicted.prediction.curves[0].points]
     memory = ",".join(str(size) for size in _spread(sizes, number))
+    policies = {curve.policy for curve in predicted.prediction.curves}
+    policies |= {"memcached", "memcached-1.6.33"}
+    asked = [f"--policies={','.join(sorted(policies))}", *asked]
     speed = [f"--speed={play_speed(predicted)!r}", f"--memory={memory}"]
     as_played = predicted_trace(["trace", "predict", *words, *asked, *speed, "--", str(source)])
     return PlayedTrace(path=source, words=words, predicted=as_played)

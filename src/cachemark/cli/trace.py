@@ -12,7 +12,7 @@ from cachemark.model.errors import UsageError
 from cachemark.report.json_text import json_text
 from cachemark.report.terminal import draw
 from cachemark.report.trace.told import lines_of
-from cachemark.runs.trace_files import fitted_trace, shown_trace, written_trace
+from cachemark.runs.trace_files import shown_trace, told_trace, written_trace
 
 if TYPE_CHECKING:
     from cachemark.report.document import Document
@@ -103,7 +103,7 @@ def trace(
 def _fit(words: list[str], *, json: bool) -> int:
     from cachemark.report.trace.told import document  # noqa: PLC0415
 
-    found = fitted_trace(words)
+    found = told_trace(words)
     return show_document(document(found), found.figures, None, json=json)
 
 

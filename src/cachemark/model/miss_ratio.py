@@ -4,16 +4,9 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.model.trace_statistics import ToldTrace, TraceOrigin, TraceSummary
+from cachemark.model.trace_statistics import Estimate, ToldTrace, TraceOrigin, TraceSummary
 
-CachePolicy = Literal["memcached", "embedded", "lru"]
-
-
-class MissRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of reads, and its standard error: 0 if all keys were followed."""
-
-    value: float
-    error: float
+CachePolicy = Literal["memcached", "embedded", "lru", "memcached-1.6.33"]
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,8 +19,8 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
     part: float
     least_part: float
-    misses: MissRatio | None
-    byte_misses: MissRatio | None
+    misses: Estimate | None
+    byte_misses: Estimate | None
 
 
 class MissRatioCurve(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +82,7 @@ class PredictionCheck(msgspec.Struct, frozen=True, kw_only=True):
     policy: CachePolicy
     memory_bytes: int
     speed: float
-    predicted: MissRatio
+    predicted: Estimate
     measured: float
     reads: int
     refused: int

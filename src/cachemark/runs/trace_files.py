@@ -23,14 +23,8 @@ def shown_trace(arguments: list[str]) -> ShownTrace:
     return msgspec.json.decode(engine_output(arguments, _REMEDY), type=ShownTrace)
 
 
-def fitted_trace(arguments: list[str]) -> ToldTrace:
-    """Let the engine write an experiment that is like a trace: `trace fit …`. Raises UsageError."""
-    return msgspec.json.decode(engine_output(arguments, _REMEDY), type=ToldTrace)
-
-
-def planned_fleet(arguments: list[str]) -> ToldTrace:
-    """Let the engine count the servers for a trace: `trace fleet …`. Raises UsageError."""
-    remedy = "docs/size-a-fleet.md describes the file of the servers"
+def told_trace(arguments: list[str], remedy: str = _REMEDY) -> ToldTrace:
+    """Let the engine do `trace fit …` or `trace fleet …`. Raises UsageError."""
     return msgspec.json.decode(engine_output(arguments, remedy), type=ToldTrace)
 
 

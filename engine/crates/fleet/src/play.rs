@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use cachemark_miss_ratio::{
-    Choice, Fill, Fills, Followed, LruCurve, Memcached, Operation, Population, Ratio, Request,
-    Stand, Step, Tally, Task,
+    Choice, Fill, Fills, Followed, LruCurve, Memcached, Operation, Population, Ratio, Release,
+    Request, Stand, Step, Tally, Task,
 };
 use foldhash::fast::FixedState;
 use serde::Serialize;
@@ -100,7 +100,11 @@ impl Server {
     fn new(setting: &Setting, part: f64) -> Server {
         let of_trace = setting.memory_bytes / u64::from(setting.sampled);
         if part >= 1.0 && setting.sampled == 1 {
-            Server::Memcached(Box::new(Memcached::new(setting.memory_bytes, 1.0)))
+            Server::Memcached(Box::new(Memcached::new(
+                Release::Since1634,
+                setting.memory_bytes,
+                1.0,
+            )))
         } else {
             Server::Lru(Box::new(LruCurve::new(&[of_trace])), HashMap::default())
         }

@@ -29,7 +29,7 @@ pub use fills::{Fill, FillCounts, Fills, Step, Task};
 pub use held::{Amount, GivenUp, Held, HeldItems, Idle};
 pub use hottest::{Hottest, HottestKey, Population};
 pub use lru_curve::LruCurve;
-pub use memcached::Memcached;
+pub use memcached::{Memcached, Release};
 pub use predictor::{Curve, Plan, Point, Policy, Prediction, Predictor};
 pub use request::{NO_SIZE, Operation, Request};
 pub use slabs::{ITEM_HEADER_BYTES, SlabClass, SlabClasses, item_bytes};

@@ -8,7 +8,7 @@ use crate::fills::{FillCounts, Fills, Step};
 use crate::hottest::Population;
 use crate::lasting::{LastingItems, LastingKeys};
 use crate::lru_curve::LruCurve;
-use crate::memcached::Memcached;
+use crate::memcached::{Memcached, Release};
 use crate::request::{Operation, Request};
 use crate::reuse::{ByTimes, Reuse};
 use crate::tally::{Followed, Ratio, Tally};
@@ -29,13 +29,26 @@ const BATCH: usize = 64;
 pub enum Policy {
     /// The least recently used item of all, without classes.
     Lru,
+    /// Since 1.6.34.
     Memcached,
+    #[serde(rename = "memcached-1.6.33")]
+    Memcached1633,
     /// The embedded server: S3-FIFO.
     Embedded,
 }
 
 impl Policy {
-    pub const ALL: [Policy; 3] = [Policy::Memcached, Policy::Embedded, Policy::Lru];
+    pub const ALL: [Policy; 4] =
+        [Policy::Memcached, Policy::Memcached1633, Policy::Embedded, Policy::Lru];
+
+    /// Of memcached.
+    fn release(self) -> Option<Release> {
+        match self {
+            Policy::Memcached => Some(Release::Since1634),
+            Policy::Memcached1633 => Some(Release::Before1634),
+            Policy::Lru | Policy::Embedded => None,
+        }
+    }
 }
 
 /// The plan of a prediction.
@@ -245,11 +258,11 @@ impl Predictor {
     fn least_part(&self, policy: Policy, memory_bytes: u64) -> f64 {
         let sampled = f64::from(self.plan.sampled);
         let least = LEAST_MEMCACHED_BYTES / memory_bytes as f64;
-        match policy {
+        match policy.release() {
             // All keys are no part, however small the memory is.
-            Policy::Memcached if sampled == 1.0 => least.min(1.0),
-            Policy::Memcached => least * sampled,
-            _ => 0.0,
+            Some(_) if sampled == 1.0 => least.min(1.0),
+            Some(_) => least * sampled,
+            None => 0.0,
         }
     }
 
@@ -295,7 +308,7 @@ impl Simulation {
         let memory = memory_bytes as f64 / f64::from(plan.sampled);
         let part = match policy {
             Policy::Embedded => stored_part(plan.part, memory, population),
-            Policy::Memcached if plan.follows_enough => {
+            _ if policy.release().is_some() && plan.follows_enough => {
                 plan.part.max(LEAST_MEMCACHED_BYTES / memory).min(1.0)
             }
             _ => plan.part,
@@ -308,9 +321,9 @@ impl Simulation {
         let taken = hot_bytes.saturating_mul(u64::from(plan.sampled)).min(memory_bytes / 2);
         let left = memory_bytes - if is_miniature { taken } else { 0 };
         let of_memory = choice.part() / f64::from(plan.sampled);
-        let cache = match policy {
-            Policy::Embedded => Cache::Embedded(Box::new(Embedded::new(left, of_memory))),
-            _ => Cache::Memcached(Box::new(Memcached::new(left, of_memory))),
+        let cache = match policy.release() {
+            None => Cache::Embedded(Box::new(Embedded::new(left, of_memory))),
+            Some(release) => Cache::Memcached(Box::new(Memcached::new(release, left, of_memory))),
         };
         Simulation { policy, choice, cache, hot: LastingItems::default(), tally: Tally::default() }
     }

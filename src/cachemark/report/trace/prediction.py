@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import get_args
 
 import msgspec
 
@@ -10,10 +11,10 @@ from cachemark.model.miss_ratio import (
     CachePolicy,
     CheckedTrace,
     CurvePoint,
-    MissRatio,
     MissRatioCurve,
     PredictionCheck,
 )
+from cachemark.model.trace_statistics import Estimate
 from cachemark.model.units import MIB
 from cachemark.report.document import Document, DocumentPart, Plot
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint
@@ -21,8 +22,6 @@ from cachemark.report.trace import told
 from cachemark.report.trace.document import trace_part
 from cachemark.report.trace.statistics_plots import drawn
 
-NAMES: dict[CachePolicy, str] = {"memcached": "memcached", "embedded": "embedded", "lru": "LRU"}
-_SERIES: dict[CachePolicy, int] = {"memcached": 0, "embedded": 1, "lru": 2}
 # Figures of a part of the keys are drawn with this many standard errors.
 _DRAWN_ERRORS = 2.0
 _LATE_S = 1.0
@@ -65,11 +64,11 @@ def _checks(checks: Sequence[PredictionCheck]) -> DocumentPart:
 
 def _check_notes(checks: Sequence[PredictionCheck]) -> Iterator[str]:
     first = checks[0]
-    speed = (
-        "in its own time"
-        if first.speed == 1
-        else f"{first.speed:.3g} times as fast, with expiry times as much shorter, in whole seconds"
-    )
+    speed = "in its own time"
+    if first.speed != 1:
+        speed = (
+            f"{first.speed:.3g} times as fast, with expiry times as much shorter, in whole seconds"
+        )
     yield (
         f"The trace was played {speed}, with the fills of the table below; the prediction here is "
         f"one for that. {counted(first.reads)} reads were counted."
@@ -85,7 +84,7 @@ def _plot(
     curves: Sequence[MissRatioCurve],
     title: str,
     unit: str,
-    get: Callable[[CurvePoint], MissRatio | None],
+    get: Callable[[CurvePoint], Estimate | None],
     width: int,
 ) -> list[Plot]:
     """The curves; none if there is only one size."""
@@ -107,8 +106,8 @@ def _plot(
     )  # fmt: skip
 
 
-def _line(curve: MissRatioCurve, get: Callable[[CurvePoint], MissRatio | None]) -> ChartLine:
-    name = NAMES[curve.policy]
+def _line(curve: MissRatioCurve, get: Callable[[CurvePoint], Estimate | None]) -> ChartLine:
+    name = curve.policy.replace("lru", "LRU")
     marks: list[ChartPoint] = []
     for point in curve.points:
         of = get(point)
@@ -124,7 +123,7 @@ def _line(curve: MissRatioCurve, get: Callable[[CurvePoint], MissRatio | None]) 
                 description=f"{name} with {_memory(point.memory_bytes)}: {_percent(of)} miss",
             )
         )
-    return ChartLine(label=name, marks=marks, series=_SERIES[curve.policy])
+    return ChartLine(label=name, marks=marks, series=get_args(CachePolicy).index(curve.policy))
 
 
 def _memory(count: int) -> str:
@@ -137,7 +136,7 @@ def _memory(count: int) -> str:
     return f"{mib / 1024:g} GiB" if mib >= 1024 and mib % 1024 == 0 else f"{mib:g} MiB"
 
 
-def _percent(of: MissRatio) -> str:
+def _percent(of: Estimate) -> str:
     """A share, such as 12.34 % or 12.34 % ±0.21."""
     value = f"{100 * of.value:.2f} %"
     return f"{value} ±{100 * of.error:.2f}" if of.error else value

@@ -1,14 +1,14 @@
 //! Pages that move between slab classes.
 //!
-//! Each second, memcached looks back at ten: at the age of the oldest item in COLD of each class, and at evictions. A page
+//! Each second, memcached looks back at some: at the age of the oldest item in COLD of each class, and at evictions. A page
 //! moves from the class with the oldest items to the one with the youngest that evicts.
 
-use super::second::{Second, WINDOW_S};
-use super::{COLD, HOT, Memcached, WARM};
+use super::second::Second;
+use super::{COLD, Memcached};
 use crate::list::END;
 
 const AGE_RATIO: f64 = 0.8;
-const LEAST_SOURCE_PAGES: u32 = 2;
+const LEAST_SOURCE_PAGES: usize = 2;
 /// A class with more free pages gives one up.
 const FREE_PAGES: f64 = 2.5;
 
@@ -16,34 +16,34 @@ impl Memcached {
     /// The automover, once a second.
     pub(super) fn move_page(&mut self) {
         self.seconds += 1;
-        let (place, is_full) =
-            (self.seconds % WINDOW_S, self.pages_left == 0 && self.free_pages == 0);
+        let window_s = self.release.window_s();
+        let (place, is_full) = (self.seconds % window_s, self.pages.all_used());
         self.note_second(place);
         let (mut oldest, mut oldest_age, mut youngest, mut youngest_age) =
             (None, 0, None, u32::MAX);
         for class in 0..self.classes.len() {
             let of = &self.classes[class];
-            let age = of.history.iter().map(|second| second.age_s).sum::<u32>() / WINDOW_S as u32;
+            let age = of.history.iter().map(|second| second.age_s).sum::<u32>() / window_s as u32;
             let dirty = of.history.iter().any(|second| second.dirty);
-            let free = of.capacity.saturating_sub(of.used) as f64;
+            let (free, pages) = (of.free.len() as f64, of.pages.len());
             if free > FREE_PAGES * f64::from(of.chunks_of_page) * self.part
                 && is_full
                 && !dirty
-                && of.pages > 1
+                && pages > 1
             {
                 return self.give_up_page(class, None);
             }
-            if age > oldest_age && of.pages > LEAST_SOURCE_PAGES {
+            if age > oldest_age && pages > LEAST_SOURCE_PAGES {
                 (oldest, oldest_age) = (Some(class), age);
             }
             let seen = of.history.iter().filter(|second| second.evicted).count();
             let part: f64 = of.history.iter().map(|second| second.evicted_part).sum();
-            if age < youngest_age && (seen > WINDOW_S / 2 || part / WINDOW_S as f64 > 0.25) {
+            if age < youngest_age && (seen > window_s / 2 || part / window_s as f64 > 0.25) {
                 (youngest, youngest_age) = (Some((class, of.history[place].evicted)), age);
             }
         }
         if let (Some(from), Some((to, true))) = (oldest, youngest)
-            && self.seconds > WINDOW_S
+            && self.seconds > window_s
             && f64::from(youngest_age) < f64::from(oldest_age) * AGE_RATIO
         {
             self.give_up_page(from, Some(to));
@@ -63,25 +63,9 @@ impl Memcached {
                 },
                 evicted: evicted > 0,
                 evicted_part: if all == 0 { 0.0 } else { evicted as f64 / all as f64 },
-                dirty: evicted > 0 || class.pages > class.pages_before,
+                dirty: evicted > 0 || class.pages.len() > class.pages_before,
             };
-            (class.evicted_before, class.pages_before) = (class.evicted, class.pages);
-        }
-    }
-
-    /// Take a page from a class, for another one, or for whoever needs one first.
-    fn give_up_page(&mut self, from: usize, to: Option<usize>) {
-        self.set_pages(from, self.classes[from].pages - 1);
-        while self.classes[from].used > self.classes[from].capacity {
-            let lists = [COLD, HOT, WARM].into_iter();
-            let Some(item) = lists.filter_map(|lru| self.oldest(from, lru)).next() else {
-                break;
-            };
-            self.unlink(item);
-        }
-        match to {
-            Some(to) => self.set_pages(to, self.classes[to].pages + 1),
-            None => self.free_pages += 1,
+            (class.evicted_before, class.pages_before) = (class.evicted, class.pages.len());
         }
     }
 }

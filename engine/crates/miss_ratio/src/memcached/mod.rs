@@ -1,6 +1,6 @@
 //! memcached's own policy: slab classes, a segmented LRU in each (HOT, WARM, COLD), and pages that move between classes.
 //!
-//! As in memcached 1.5 and later with its default options. A new item is in HOT. An item is active from its second hit
+//! As in memcached 1.5 and later with its default options; [`Release`] has what changed since. A new item is in HOT. An item is active from its second hit
 //! on. A maintainer moves the oldest of HOT and WARM when they have more than 20 % and 40 % of their class, or are older
 //! than 0.2 and 2 times the oldest of COLD: to COLD, or to WARM if it is active. An active item of COLD goes to WARM when
 //! it is hit. Only COLD is evicted from. Once a second a page moves from the class with the oldest items to the one with
@@ -10,9 +10,10 @@
 mod automove;
 mod crawl;
 mod crawler;
+mod pages;
 mod second;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::FixedState;
 
@@ -21,7 +22,9 @@ use crate::fills::{Fill, Step, Task};
 use crate::list::{END, Links, List};
 use crate::slabs::{SlabClasses, item_bytes};
 use crawl::Crawl;
-use second::{Second, WINDOW_S};
+use pages::{Chunks, NO_CHUNK, NO_ITEM, Pages};
+pub use second::Release;
+use second::{MOST_SECONDS, Second};
 
 const HOT: usize = 0;
 const WARM: usize = 1;
@@ -42,8 +45,8 @@ struct Item {
     until_s: u32,
     /// When it was stored or bumped.
     time_s: u32,
+    chunks: Chunks,
     class: u8,
-    chunks: u8,
     lru: u8,
     fetched: bool,
     active: bool,
@@ -53,26 +56,26 @@ struct Item {
 #[derive(Clone, Default)]
 struct Class {
     chunks_of_page: u32,
-    pages: u32,
-    /// The chunks that its pages have: fewer than memcached's, if only a part of the keys is followed.
-    capacity: u64,
-    used: u64,
+    /// The first has been there for longest.
+    pages: VecDeque<u32>,
+    /// Chunks, of which the last is taken first.
+    free: Vec<u32>,
     lists: [List; 3],
     counts: [u64; 3],
     evicted: u64,
-    history: [Second; WINDOW_S],
+    history: [Second; MOST_SECONDS],
     evicted_before: u64,
-    pages_before: u32,
+    pages_before: usize,
     crawl: Crawl,
 }
 
 /// A memcached with some memory.
 #[derive(Clone)]
 pub struct Memcached {
+    release: Release,
     /// The part of the keys that is followed: so much of a page is there for them.
     part: f64,
-    pages_left: u32,
-    free_pages: u32,
+    pages: Pages,
     slabs: SlabClasses,
     classes: Vec<Class>,
     numbers: HashMap<u64, u32, FixedState>,
@@ -86,16 +89,16 @@ pub struct Memcached {
 
 impl Memcached {
     /// A memcached with `memory_bytes` (`-m`), of which only this part of the keys is followed.
-    pub fn new(memory_bytes: u64, part: f64) -> Memcached {
+    pub fn new(release: Release, memory_bytes: u64, part: f64) -> Memcached {
         let slabs = SlabClasses::default();
         let class = |class: &crate::slabs::SlabClass| Class {
             chunks_of_page: class.chunks_of_page,
             ..Class::default()
         };
         Memcached {
+            release,
             part,
-            pages_left: (memory_bytes as f64 / PAGE_BYTES) as u32,
-            free_pages: 0,
+            pages: Pages::new((memory_bytes as f64 / PAGE_BYTES) as u32),
             classes: slabs.all().iter().map(class).collect(),
             slabs,
             numbers: HashMap::default(),
@@ -110,7 +113,10 @@ impl Memcached {
 
     /// Used chunks of each class now, and its pages.
     pub fn classes(&self) -> Vec<(u64, u32)> {
-        self.classes.iter().map(|class| (class.used, class.pages)).collect()
+        let of = |class: &Class| {
+            (self.pages.chunks(&class.pages) - class.free.len() as u64, class.pages.len() as u32)
+        };
+        self.classes.iter().map(of).collect()
     }
 
     /// Play a step. `Some(hit)` for a get.
@@ -162,28 +168,25 @@ impl Memcached {
             return replaced.map_or((), |item| self.unlink(item));
         };
         // The new item gets its memory before the old one gives up its own.
-        let chunks = self.slabs.chunks_of(bytes);
-        let has_room = self.make_room(class, chunks);
+        let chunks = self.take_chunks(class, self.slabs.chunks_of(bytes));
         if let Some(item) = self.numbers.get(&step.hash).copied() {
             self.unlink(item);
         }
-        if !has_room {
-            return;
-        }
+        let Some(chunks) = chunks else { return };
         let item = self.new_item(Item {
             hash: step.hash,
             until_s: NEVER_S,
             time_s: step.at_s,
-            class: class as u8,
             chunks,
+            class: class as u8,
             lru: HOT as u8,
             fetched: false,
             active: false,
             has_look: false,
         });
+        self.pages.hold(chunks, item);
         self.numbers.insert(step.hash, item);
         self.link(item, HOT);
-        self.classes[class].used += u64::from(chunks);
         self.expire_at(item, deadline_s(step.at_s, fill.ttl_s));
         self.maintain(class);
     }
@@ -222,46 +225,6 @@ impl Memcached {
         self.take(number);
         self.link(number, WARM);
         self.maintain(class);
-    }
-
-    /// Make chunks free in a class. False if that cannot be done.
-    fn make_room(&mut self, class: usize, chunks: u8) -> bool {
-        let is_full = |of: &Class| of.used + u64::from(chunks) > of.capacity.max(u64::from(chunks));
-        // One key may stand for many, and so need many pages.
-        while is_full(&self.classes[class]) && self.add_page(class) {}
-        for _ in 0..TRIES * 2 {
-            if !is_full(&self.classes[class]) {
-                return true;
-            }
-            match self.oldest(class, COLD) {
-                Some(item) => {
-                    self.classes[class].evicted += u64::from(!self.has_expired(item));
-                    self.unlink(item);
-                }
-                None => drop(self.pull(class, HOT, 0, u32::MAX)),
-            }
-        }
-        false
-    }
-
-    /// Give a class a page, if there is one or if it has none.
-    fn add_page(&mut self, class: usize) -> bool {
-        if self.free_pages > 0 {
-            self.free_pages -= 1;
-        } else if self.pages_left > 0 {
-            self.pages_left -= 1;
-        } else if self.classes[class].pages > 0 {
-            return false;
-        }
-        self.set_pages(class, self.classes[class].pages + 1);
-        true
-    }
-
-    fn set_pages(&mut self, class: usize, pages: u32) {
-        let of = &mut self.classes[class];
-        of.pages = pages;
-        let chunks = f64::from(pages) * f64::from(of.chunks_of_page) * self.part;
-        of.capacity = (chunks.round() as u64).max(1);
     }
 
     /// The maintainer's work on a class, as it does some milliseconds after a change.
@@ -341,7 +304,9 @@ impl Memcached {
         let item = self.items[number as usize];
         let class = &mut self.classes[item.class as usize];
         class.crawl.forget(item.until_s);
-        class.used -= u64::from(item.chunks);
+        let chunks = item.chunks.into_iter().filter(|chunk| *chunk != NO_CHUNK);
+        class.free.extend(chunks);
+        self.pages.hold(item.chunks, NO_ITEM);
         self.numbers.remove(&item.hash);
         self.free.push(number);
     }
@@ -349,7 +314,7 @@ impl Memcached {
     /// Seconds pass: the crawler removes items, and pages move.
     fn pass_time(&mut self, now_s: u32) {
         // In a longer pause nothing changes after this.
-        let passed = now_s.saturating_sub(self.second).min(2 * WINDOW_S as u32);
+        let passed = now_s.saturating_sub(self.second).min(2 * MOST_SECONDS as u32);
         for second in (0..passed).rev() {
             self.second = now_s - second;
             self.note_expired();

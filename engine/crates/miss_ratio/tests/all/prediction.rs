@@ -2,7 +2,7 @@
 
 use cachemark_miss_ratio::{
     Fill, Fills, Hottest, Memcached, Operation, Plan, Point, Policy, Prediction, Predictor, Ratio,
-    Request, SlabClasses, Step, Task, item_bytes,
+    Release, Request, SlabClasses, Step, Task, item_bytes,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -245,7 +245,7 @@ fn played(cache: &mut Memcached, request: Request, fill_bytes: Option<u32>) -> O
 /// Keys are read three times every 10 s, and meanwhile more than fits is read once: an LRU would lose them all.
 #[test]
 fn items_that_were_hit_twice_survive_a_scan() {
-    let mut cache = Memcached::new(1 << 20, 1.0);
+    let mut cache = Memcached::new(Release::Since1634, 1 << 20, 1.0);
     let scanned = 885 + 200;
     for round in 0..10 {
         let mut hits = [0; 3];
@@ -264,9 +264,37 @@ fn items_that_were_hit_twice_survive_a_scan() {
     }
 }
 
+/// The first third of large items is read all the time, and new small items need pages: after `end_s`, how many of the
+/// first third are left.
+fn left_after_moves(release: Release, end_s: u32) -> usize {
+    let mut cache = Memcached::new(release, 8 << 20, 1.0);
+    for key in 0..300 {
+        played(&mut cache, get(key, 0, 0, 0), Some(20_000));
+    }
+    for at_s in 0..end_s {
+        for key in (0..3).flat_map(|_| 0..100) {
+            played(&mut cache, get(key, at_s, 0, 0), None);
+        }
+        for key in 0..2000 {
+            played(&mut cache, get(1000 + key + 2000 * u64::from(at_s), at_s, 0, 0), Some(1000));
+        }
+    }
+    let is_left = |key: &u64| played(&mut cache, get(*key, end_s, 0, 0), None) == Some(true);
+    (0..100).filter(is_left).count()
+}
+
+#[test]
+fn pages_that_move_lose_read_items_before_1_6_34() {
+    // The automover begins after 10 seconds, and before after 30.
+    assert_eq!(left_after_moves(Release::Since1634, 14), 100);
+    assert_eq!(left_after_moves(Release::Before1634, 29), 100);
+    let left = left_after_moves(Release::Before1634, 34);
+    assert!(left < 60, "{left}");
+}
+
 #[test]
 fn an_item_expires_at_its_second() {
-    let mut cache = Memcached::new(1 << 20, 1.0);
+    let mut cache = Memcached::new(Release::Since1634, 1 << 20, 1.0);
     played(&mut cache, Request { operation: Operation::Set, ..get(1, 10, 0, 5) }, Some(100));
     assert_eq!(played(&mut cache, get(1, 14, 0, 0), None), Some(true));
     assert_eq!(played(&mut cache, get(1, 15, 0, 0), None), Some(false));
@@ -274,7 +302,7 @@ fn an_item_expires_at_its_second() {
 
 #[test]
 fn large_items_take_two_chunks() {
-    let mut cache = Memcached::new(4 << 20, 1.0);
+    let mut cache = Memcached::new(Release::Since1634, 4 << 20, 1.0);
     for key in 0..8 {
         played(&mut cache, get(key, 0, 0, 0), Some(600_000));
     }
@@ -300,7 +328,7 @@ fn items_have_the_classes_of_memcached() {
 
 #[test]
 fn expired_items_keep_their_memory_until_a_crawl() {
-    let mut cache = Memcached::new(64 << 20, 1.0);
+    let mut cache = Memcached::new(Release::Since1634, 64 << 20, 1.0);
     let mut play = |key: u64, at_s: u32, task: Task| {
         let (hash, number, key_bytes) = (hash(key), key as u32, 20);
         let hit = cache.play(&Step { hash, number, at_s, key_bytes, value_bytes: Some(100), task });

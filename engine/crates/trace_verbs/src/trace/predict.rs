@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Sizes of memory: 64m,256m,1g or 64m..4g, which is ten sizes
     #[arg(long, value_parser = sizes)]
     memory: Sizes,
-    /// memcached, embedded or lru, separated by commas
+    /// memcached, memcached-1.6.33 (and before), embedded or lru, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = policy, default_value = "memcached,embedded,lru")]
     policies: Vec<Policy>,
     /// The keys to follow: 1/100, all or auto, which is as many as fit into little memory, and more for memcached
@@ -73,8 +73,9 @@ fn policy(text: &str) -> Result<Policy, String> {
     match text {
         "lru" => Ok(Policy::Lru),
         "memcached" => Ok(Policy::Memcached),
+        "memcached-1.6.33" => Ok(Policy::Memcached1633),
         "embedded" => Ok(Policy::Embedded),
-        _ => Err(format!("{text:?}: memcached, embedded or lru")),
+        _ => Err(format!("{text:?}: memcached, memcached-1.6.33, embedded or lru")),
     }
 }
 

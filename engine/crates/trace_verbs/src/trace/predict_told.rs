@@ -40,6 +40,7 @@ pub(super) fn told(of: &Prediction, about: &About<'_>) -> Told<()> {
 fn policy_name(policy: Policy) -> &'static str {
     match policy {
         Policy::Memcached => "memcached",
+        Policy::Memcached1633 => "memcached-1.6.33",
         Policy::Embedded => "embedded",
         Policy::Lru => "LRU",
     }
