@@ -64,10 +64,10 @@ fn chosen(requests: &[Request], choice: u64) -> impl Iterator<Item = Request> {
     requests.iter().map(move |request| Request { hash: hash(request.hash), ..*request })
 }
 
-fn predicted(requests: &[Request], choice: u64, part: f64, policy: Policy) -> Prediction {
+fn predicted(requests: &[Request], choice: u64, part: f64) -> Prediction {
     let size = |step: i32| (32.0 * 16f64.powf(f64::from(step) / 9.0)).round() as u64;
     let sizes = (0..10).map(|step| size(step) << 20).collect();
-    let policies = vec![policy];
+    let policies = vec![Policy::Lru];
     let plan = Plan { sizes, policies, part, follows_enough: false, sampled: 1, warm_up: 0.2 };
     let mut hottest = Hottest::default();
     chosen(requests, choice).for_each(|request| hottest.add(&request));
@@ -80,14 +80,14 @@ fn misses(of: &Prediction) -> Vec<Ratio> {
     of.curves[0].points.iter().map(|point| point.misses.unwrap_or_default()).collect()
 }
 
-fn show(name: &str, requests: &[Request], policy: Policy) {
-    let exact = misses(&predicted(requests, 0, 1.0, policy));
+fn show(name: &str, requests: &[Request]) {
+    let exact = misses(&predicted(requests, 0, 1.0));
     let (mut apart, mut told, mut mean, mut within) = (0.0, 0.0, 0.0, [0.0; 2]);
     let mut squares = 0.0;
     let all = CHOICES as f64 * exact.len() as f64;
     let mut worst = 0f64;
     for choice in 1..=CHOICES {
-        let sampled = misses(&predicted(requests, choice, PART, policy));
+        let sampled = misses(&predicted(requests, choice, PART));
         let mut own = 0.0;
         for (truth, sampled) in exact.iter().zip(&sampled) {
             let difference = sampled.value - truth.value;
@@ -114,10 +114,8 @@ fn show(name: &str, requests: &[Request], policy: Policy) {
 }
 
 fn main() {
-    for policy in [Policy::Lru] {
-        show("Zipf 1.0", &zipf(1.0, 0), policy);
-        show("Zipf 0.8", &zipf(0.8, 0), policy);
-        show("Zipf 0.6, expiry", &zipf(0.6, 100), policy);
-        show("sessions", &sessions(), policy);
-    }
+    show("Zipf 1.0", &zipf(1.0, 0));
+    show("Zipf 0.8", &zipf(0.8, 0));
+    show("Zipf 0.6, expiry", &zipf(0.6, 100));
+    show("sessions", &sessions());
 }
