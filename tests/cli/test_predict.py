@@ -130,6 +130,15 @@ def test_what_cannot_be_predicted(
     assert said in " ".join(told.stderr.split())
 
 
+def test_operations_that_are_not_simulated_are_counted(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(_HEADER + "0,get,a,10,\n1,append,a,10,\n1,get,a,10,\n")
+    (tmp_path / "fleet.toml").write_text('[[server]]\nname = "one"\nmemory = "64m"\n')
+    for verb in (["predict", "--memory", "1m"], ["capacity", "--servers", "fleet.toml"]):
+        told = inside(*verb, "t.csv")
+        assert told.returncode == 0, told.stderr
+        assert "Left out: 1 operations that are not simulated" in " ".join(told.stdout.split())
+
+
 def test_a_trace_of_some_keys_is_not_played(inside: Inside, trace: Path) -> None:
     assert inside("trace", "convert", str(trace), "t.trace", "--sample", "1/4").returncode == 0
     told = inside("predict", "t.trace", "--memory", "2m", "--check", "1")

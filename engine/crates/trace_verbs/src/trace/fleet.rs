@@ -15,6 +15,7 @@ use super::fleet_file::{self, FleetFile};
 use super::fleet_told;
 use super::measured::MeasuredRates;
 use super::planned_fleet::{Curve, PlannedFleet, ToldDemand};
+use super::predict::leave_out;
 use super::reading::Reading;
 use super::tape_requests;
 
@@ -254,10 +255,15 @@ fn each_request(
     if tape_requests::is_tape(path) {
         return tape_requests::each_request(path, each);
     }
-    each_record(path, &reading.options(), |record| {
-        if let Some(request) = Request::of(record, 1.0) {
-            let at_ns = record.at_ns.unwrap_or(0);
-            (0..record.count).for_each(|_| each(&request, record.key, at_ns));
-        }
-    })
+    let mut others = 0;
+    let mut read =
+        each_record(path, &reading.options(), |record| match Request::of(record, 1.0) {
+            Some(request) => {
+                let at_ns = record.at_ns.unwrap_or(0);
+                (0..record.count).for_each(|_| each(&request, record.key, at_ns));
+            }
+            None => others += u64::from(record.count),
+        })?;
+    leave_out(&mut read, others);
+    Ok(read)
 }

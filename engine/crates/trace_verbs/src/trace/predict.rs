@@ -121,20 +121,23 @@ struct Predicted {
 pub fn predict(arguments: &Arguments) -> Result<(), String> {
     let (speed, warm_up) = (arguments.speed, arguments.warm_up);
     let (mut hottest, mut last_ns, mut items) = (Hottest::default(), 0, HeldItems::default());
-    let read = each_record(&arguments.trace, &arguments.reading.options(), |record| {
+    let mut others = 0;
+    let mut read = each_record(&arguments.trace, &arguments.reading.options(), |record| {
         if record.operation == ITEM {
             items.add(record);
         }
-        requests_of(record, speed, |request, at_ns| {
+        let is_request = requests_of(record, speed, |request, at_ns| {
             hottest.add(request);
             last_ns = at_ns;
         });
+        others += u64::from(record.count) * u64::from(!is_request);
     })?;
     let name = arguments.trace.file_name().unwrap_or_default().to_string_lossy();
     if !items.is_empty() {
         print_compact_json(&snapshot::told(&name, read, items, &arguments.memory.0)?);
         return Ok(());
     }
+    leave_out(&mut read, others);
     let (population, duration_s) = (hottest.population(), last_ns as f64 / 1e9);
     if population.requests == 0 {
         return Err(format!("{}: it has no operations", arguments.trace.display()));
@@ -200,11 +203,23 @@ fn requests(
     speed: f64,
     mut each: impl FnMut(&Request, u64),
 ) -> Result<ReadTrace, String> {
-    each_record(path, &reading.options(), |record| requests_of(record, speed, &mut each))
+    each_record(path, &reading.options(), |record| {
+        requests_of(record, speed, &mut each);
+    })
 }
 
-fn requests_of(record: &Record<'_>, speed: f64, mut each: impl FnMut(&Request, u64)) {
-    if let Some(request) = Request::of(record, speed) {
-        (0..record.count).for_each(|_| each(&request, record.at_ns.unwrap_or(0)));
+/// False if the operation is not simulated.
+fn requests_of(record: &Record<'_>, speed: f64, mut each: impl FnMut(&Request, u64)) -> bool {
+    let request = Request::of(record, speed);
+    if let Some(request) = &request {
+        (0..record.count).for_each(|_| each(request, record.at_ns.unwrap_or(0)));
+    }
+    request.is_some()
+}
+
+/// Note this number of operations that are in the trace and are not simulated.
+pub(super) fn leave_out(read: &mut ReadTrace, others: u64) {
+    if others > 0 {
+        read.summary.left_out.insert("operations that are not simulated".to_owned(), others);
     }
 }

@@ -31,8 +31,7 @@ pub(super) fn unread(of: &Summary) -> Vec<String> {
     let left_out = of.left_out.iter().filter(|(_, count)| **count > 0);
     let reasons: Vec<String> =
         left_out.map(|(reason, count)| format!("{} {reason}", counted(*count as f64))).collect();
-    let lists =
-        [("Not in the trace", reasons), ("Columns that are not used", of.unused_columns.clone())];
+    let lists = [("Left out", reasons), ("Columns that are not used", of.unused_columns.clone())];
     let told = lists.into_iter().filter(|(_, list)| !list.is_empty());
     told.map(|(what, list)| format!("{what}: {}.", list.join(", "))).collect()
 }
@@ -110,10 +109,7 @@ mod tests {
         assert!(unread(&Summary::default()).is_empty());
         let mut summary = Summary { unused_columns: vec!["op_time".into()], ..Summary::default() };
         summary.left_out.insert("lines without a key".into(), 12_000);
-        let told = [
-            "Not in the trace: 12.0 k lines without a key.",
-            "Columns that are not used: op_time.",
-        ];
+        let told = ["Left out: 12.0 k lines without a key.", "Columns that are not used: op_time."];
         assert_eq!(unread(&summary), told);
     }
 
