@@ -1,24 +1,33 @@
 """Play the suites, keep each run as an archive, and write docs/results.md from the archives.
 
-    python benchmarks/results.py                  play all suites, on a quiet machine (40 minutes)
+    python benchmarks/results.py                  play all suites, on a quiet machine (50 minutes)
     python benchmarks/results.py quick clients    only some
-    python benchmarks/results.py --missing        only those without an archive
     python benchmarks/results.py --draw           play nothing, only draw
+
+Started again after it was stopped, it goes on with the run that was not over.
 
 `docs/runs/SUITE.zip` is the run. From it come `docs/pictures/SUITE.png`, the suite's section of
 `docs/results.md`, and what README shows of `quick`. The clients play in turns where the suite
-allows it: not where a workload ends by itself.
+allows it: not where a workload ends by itself. If that run has not all cells of the suite's
+published page, `docs/runs/SUITE-page.zip` is a second one, which has. `docs/data/published.csv`
+has the published figures beside those of today, `docs/data/results-before.csv` the leads of the
+runs that stood in the book before.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Ranking
@@ -29,11 +38,15 @@ from cachemark.report.markdown import one_line
 from cachemark.report.model import Report
 from cachemark.report.rounds import run_answers
 from cachemark.runs.storage.archive import export_run, import_run
-from cachemark.runs.storage.store import Run, latest_own_run
+from cachemark.runs.storage.store import Run, latest_own_run, run_names
 
 DOCS = Path(__file__).parents[1] / "docs"
 README = DOCS.parent / "README.md"
+PUBLISHED = DOCS / "data" / "published.csv"
+BEFORE = DOCS / "data" / "results-before.csv"
 _MARK = "<!-- {}, from docs/runs/{}.zip -->\n"
+# In the folder of a run whose archive is made.
+_KEPT = "kept"
 # A terminal's usual width is too narrow for the table; README's lines have room for this.
 _COLUMNS = 104
 _PROSE_COLUMNS = 119
@@ -42,11 +55,30 @@ _TELLS_NOTHING = 100
 
 
 @dataclass(frozen=True)
+class Lead:
+    """The first of a ranking relative to its second, in words, with the date of the run."""
+
+    suite: str
+    date: str
+    work: str
+    first: str
+    second: str
+    ratio: str
+    answer: str
+
+
+@dataclass(frozen=True)
 class Suite:
-    """A suite of the book: the options of its run, and what its picture shows."""
+    """A suite of the book: the options of its run, and what its picture shows.
+
+    `page_options` are those of the run with all cells of the published page, if that is another.
+    Without the environment variable `page_needs`, if it has one, it is not played.
+    """
 
     options: tuple[str, ...]
     picture: str
+    page_options: tuple[str, ...] | None = None
+    page_needs: str = ""
 
 
 SUITES = {
@@ -59,7 +91,7 @@ SUITES = {
     ),
     # Not in turns: with 256 callers, slices would tell too high a rate.
     "java-clients": Suite(
-        ("--quick", "--blocks", "6"), "Operations per second of three Java clients"
+        ("--quick", "--blocks", "4"), "Operations per second of three Java clients"
     ),
     "ruby-clients": Suite(
         (
@@ -69,6 +101,7 @@ SUITES = {
             *("--workload", "store-big-read-multi"),
         ),
         "Operations per second of Ruby clients and Rails stores, five cells",
+        ("--quick",),
     ),
     "server-modes": Suite(
         (
@@ -77,6 +110,8 @@ SUITES = {
             *("--server", "embedded:io=blocking", "--server", "embedded:io=events"),
         ),
         "Operations per second by the server's threading, two loads",
+        ("--quick",),
+        "QUICKCACHED_HOME",
     ),
     "emcache": Suite(
         ("--quick",), "Operations per second of Python and PyPy clients, three workloads"
@@ -84,6 +119,7 @@ SUITES = {
     "inprocess-vs-network": Suite(
         ("--quick", "--workload", "set-1", "--workload", "get-1"),
         "Shared memory beside memcached: sets and gets of one process",
+        ("--quick",),
     ),
 }
 
@@ -93,25 +129,97 @@ def archive_of(suite: str) -> Path:
     return DOCS / "runs" / f"{suite}.zip"
 
 
-def play(suite: str, runs: Path) -> None:
-    """Play a suite and keep its run as an archive, in place of the one before."""
-    command = [sys.executable, "-m", "cachemark", "run", suite, *SUITES[suite].options]
-    ended = subprocess.run([*command, "--runs", str(runs)], check=False)
+def page_archive_of(suite: str) -> Path:
+    """Where the run with all cells of a suite's published page is."""
+    return archive_of(suite if SUITES[suite].page_options is None else f"{suite}-page")
+
+
+def play(suite: str, options: tuple[str, ...], archive: Path, store: Path) -> None:
+    """Play a suite, or go on with its stopped run, and keep it as an archive."""
+    print(f"{time.strftime('%H:%M')} {suite}", flush=True)
+    what = ["--resume"] if run_names(store) else [suite, *options]
+    command = [sys.executable, "-m", "cachemark", "run", *what, "--runs", str(store)]
+    ended = subprocess.run(command, check=False)
     # With a client that failed there is still something to show.
     if ended.returncode > FAILED:
         sys.exit(ended.returncode)
-    run = latest_own_run(runs)
+    run = latest_own_run(store)
     if not any(trial.verdict == "VALID" for trial in load_report(run).trials):
         sys.exit(f"{suite}: no trial is valid, so its archive stays as it was: see {run.folder}")
-    archive = archive_of(suite)
+    if archive == archive_of(suite) and archive.exists():
+        keep_leads(suite)
     archive.parent.mkdir(exist_ok=True)
     archive.unlink(missing_ok=True)
     export_run(run, archive)
+    (store / _KEPT).touch()
 
 
-def stored(suite: str, store: Path) -> Run:
-    """A suite's run, imported from its archive into a store."""
-    return import_run(archive_of(suite), store)[0]
+def play_all(suites: list[str], runs: Path) -> None:
+    """Play the runs of some suites; a second call goes on where the first was stopped."""
+    stores: list[Path] = []
+    for name in suites:
+        suite = SUITES[name]
+        to_play = {archive_of(name): suite.options}
+        if suite.page_options is not None:
+            to_play[page_archive_of(name)] = suite.page_options
+        for archive, options in to_play.items():
+            is_page = archive != archive_of(name)
+            if is_page and suite.page_needs and suite.page_needs not in os.environ:
+                print(f"{archive.name} stays as it is: set {suite.page_needs} to play it again")
+                continue
+            stores.append(runs / "book" / archive.stem)
+            if not (stores[-1] / _KEPT).exists():
+                play(name, options, archive, stores[-1])
+    for store in stores:
+        shutil.rmtree(store)
+
+
+def stored(archive: Path, folder: str) -> Run:
+    """The run of an archive, imported into a store of its own in a folder."""
+    return import_run(archive, Path(folder) / archive.stem)[0]
+
+
+def published(suite: str, report: Report) -> list[list[str]]:
+    """The published figures of a suite, beside those of its run: a row for each figure.
+
+    Each has suite, date, table, cell, figure and value.
+    """
+    return [
+        [suite, report.header.created_at[:10], section.title, row[0], name, value]
+        for section in report.sections
+        if section.topic == "published" and not section.prose
+        for row in section.rows
+        for name, value in zip(section.columns[1:], row[1:], strict=True)
+    ]
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """A table of docs/data."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def leads_before() -> list[Lead]:
+    """The leads of the runs that stood in the book before those of today."""
+    if not BEFORE.exists():
+        return []
+    with BEFORE.open(newline="", encoding="utf-8") as table:
+        return [Lead(**row) for row in csv.DictReader(table, strict=True)]
+
+
+def keep_leads(suite: str) -> None:
+    """Keep the leads of the suite's archive, which another run will replace."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = stored(archive_of(suite), folder)
+        report = load_report(run)
+        answers = run_answers(run.header.experiment, run.outcomes())
+        of_run = [lead for lead, _ in leads(suite, report, answers)]
+    kept = [lead for lead in leads_before() if lead.suite != suite]
+    names = [field.name for field in fields(Lead)]
+    BEFORE.write_bytes(as_csv(names, [astuple(lead) for lead in [*kept, *of_run]]))
 
 
 def section(suite: str, report: Report, answers: Answers) -> str:
@@ -135,41 +243,60 @@ def section(suite: str, report: Report, answers: Answers) -> str:
 
 
 def answers_of(suite: str, report: Report, answers: Answers) -> list[str]:
-    """The lines of a suite's answers: a table of its rankings, and the other sentences.
-
-    README has the answers of `quick`.
-    """
-    if suite == "quick":
-        return ["[README](../README.md#what-make-bench-prints) has the answers of this run."]
-    both = report.header.experiment.rank == "servers"
-    ranked = [of for of in answers.groups if both or of.question.kind == "clients"]
-    rows = [_row(of, ranking) for of in ranked if (ranking := of.ranking(of.primary))]
-    in_table = tuple(f"{_place(of)}: " for of in ranked)
+    """The lines of a suite's answers: a table of its rankings, and the other sentences."""
+    before = {(lead.suite, lead.work): lead for lead in leads_before()}
+    found = leads(suite, report, answers)
+    rows = [_row(lead, own, before.get((suite, lead.work))) for lead, own in found]
+    in_table = tuple(f"{lead.work}: " for lead, _ in found)
     rest = [_wrapped(of, "- ") for of in report.answers if not of.startswith(in_table)]
     head = [
-        "| work | first | second | ratio | answer | own error |",
-        "|:--|:--|:--|:--|:--|--:|",
+        "| work | first | second | ratio | answer | own error | before |",
+        "|:--|:--|:--|:--|:--|--:|:--|",
     ]
     return [*head, *rows, *([""] if rest else []), *rest]
 
 
-def _place(of: GroupAnswer) -> str:
-    return f"{of.question.workload}, {of.question.load}, {of.question.common}"
+def leads(suite: str, report: Report, answers: Answers) -> list[tuple[Lead, float]]:
+    """The lead of each ranking of a run, and the bound of its A/A test (1 without one)."""
+    both = report.header.experiment.rank == "servers"
+    ranked = [of for of in answers.groups if both or of.question.kind == "clients"]
+    date = report.header.created_at[:10]
+    return [
+        (_lead(suite, date, of, ranking), ranking.bound)
+        for of in ranked
+        if (ranking := of.ranking(of.primary))
+    ]
 
 
-def _row(of: GroupAnswer, ranking: Ranking) -> str:
-    """A table row: the lead of a ranking, and the instrument's own error by the A/A test."""
-    own = f"{100 * ranking.bound - 100:.1f} %" if ranking.bound > 1 else "–"
+def _lead(suite: str, date: str, of: GroupAnswer, ranking: Ranking) -> Lead:
+    work = f"{of.question.workload}, {of.question.load}, {of.question.common}"
     lead = ranking.lead
     if lead is None or lead.ratio is None:
-        cells = ["–", "–", "–", "no first"]
-    else:
-        answer = "first" if lead.answer in ("better", "worse") else lead.answer
-        names = [f"`{of.question.name(cell)}`" for cell in (lead.first, lead.second)]
-        wide = answer == "open" and (plus_minus_percent(lead.ratio) or 0) > _TELLS_NOTHING
-        ratio = f"{lead.ratio.value:.2f}" if wide else ratio_words(lead.ratio)
-        cells = [*names, ratio, answer]
-    return f"| {' | '.join([_place(of), *cells, own])} |"
+        return Lead(suite, date, work, "–", "–", "–", "no first")
+    answer = "first" if lead.answer in ("better", "worse") else lead.answer
+    first, second = (of.question.name(cell) for cell in (lead.first, lead.second))
+    wide = answer == "open" and (plus_minus_percent(lead.ratio) or 0) > _TELLS_NOTHING
+    ratio = f"{lead.ratio.value:.2f}" if wide else ratio_words(lead.ratio)
+    return Lead(suite, date, work, first, second, ratio, answer)
+
+
+def _row(lead: Lead, own_error: float, before: Lead | None) -> str:
+    """A table row: a lead, the instrument's own error by the A/A test, and the lead before."""
+    own = f"{100 * own_error - 100:.1f} %" if own_error > 1 else "–"
+    cells = [lead.work, _code(lead.first), _code(lead.second), lead.ratio, lead.answer, own]
+    return f"| {' | '.join([*cells, _before(before, lead)])} |"
+
+
+def _before(before: Lead | None, now: Lead) -> str:
+    if before is None or before.answer == "no first":
+        return "–"
+    same = (before.first, before.second) == (now.first, now.second)
+    pair = "" if same else f"{_code(before.first)} / {_code(before.second)} "
+    return f"{pair}{before.ratio}"
+
+
+def _code(name: str) -> str:
+    return name if name == "–" else f"`{name}`"
 
 
 def _wrapped(text: str, bullet: str = "") -> str:
@@ -198,31 +325,34 @@ def readme(text: str, run: Run) -> str:
 
 
 def draw(suites: list[str]) -> dict[Path, bytes]:
-    """Everything that is made of the archives, by path: pictures, the page and README."""
+    """Everything that is made of the archives, by path: pictures, pages and the table."""
     drawn: dict[Path, bytes] = {}
     sections: list[str] = []
+    beside: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
         for suite in suites:
-            run = stored(suite, Path(folder) / suite)
+            run = stored(archive_of(suite), folder)
+            report = load_report(run)
             drawn[DOCS / "pictures" / f"{suite}.png"] = draw_summary(run)
             answers = run_answers(run.header.experiment, run.outcomes())
-            sections.append(section(suite, load_report(run), answers))
+            sections.append(section(suite, report, answers))
+            if SUITES[suite].page_options is not None:
+                report = load_report(stored(page_archive_of(suite), folder))
+            beside += published(suite, report)
             if suite == "quick":
                 text = README.read_text(encoding="utf-8")
                 drawn[README] = readme(text, run).encode()
     page = DOCS / "results.md"
     head, _, _ = page.read_text(encoding="utf-8").partition("\n## ")
     drawn[page] = "\n".join([head, *sections]).encode()
+    drawn[PUBLISHED] = as_csv(["suite", "date", "table", "cell", "figure", "value"], beside)
     return drawn
 
 
 def main(options: argparse.Namespace) -> None:
     """Play what was asked for, then draw the page of all archives again."""
     if not options.draw:
-        for suite in options.suites:
-            if not (options.missing and archive_of(suite).exists()):
-                print(f"{time.strftime('%H:%M')} {suite}", flush=True)
-                play(suite, options.runs)
+        play_all(options.suites, options.runs)
     for path, content in draw([suite for suite in SUITES if archive_of(suite).exists()]).items():
         path.write_bytes(content)
         print(path)
@@ -231,7 +361,6 @@ def main(options: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("suites", nargs="*", default=list(SUITES), help=", ".join(SUITES))
-    parser.add_argument("--missing", action="store_true", help="only suites without an archive")
     parser.add_argument("--draw", action="store_true", help="play nothing")
     parser.add_argument("--runs", type=Path, default=Path("results"), help="folder of the runs")
     given = parser.parse_args()

@@ -34,7 +34,7 @@ def _drawn() -> dict[Path, bytes]:
 
 
 @pytest.mark.slow("it draws all pictures of the book")
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/data/published.csv"])
 def test_page_says_what_its_archives_say(page: str) -> None:
     assert (ROOT / page).read_text(encoding="utf-8") == _drawn()[ROOT / page].decode()
 
