@@ -288,11 +288,12 @@ def _row(lead: Lead, own_error: float, before: Lead | None) -> str:
 
 
 def _before(before: Lead | None, now: Lead) -> str:
-    if before is None or before.answer == "no first":
+    """What the lead was where it names others now, or its answer differs."""
+    if before is None:
         return "–"
-    same = (before.first, before.second) == (now.first, now.second)
-    pair = "" if same else f"{_code(before.first)} / {_code(before.second)} "
-    return f"{pair}{before.ratio}"
+    if (before.first, before.second, before.answer) == (now.first, now.second, now.answer):
+        return "same"
+    return f"{_code(before.first)} / {_code(before.second)} {before.ratio}, {before.answer}"
 
 
 def _code(name: str) -> str:
