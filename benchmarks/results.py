@@ -10,8 +10,8 @@ Started again after it was stopped, it goes on with the run that was not over.
 `docs/results.md`, and what README shows of `quick`. The clients play in turns where the suite
 allows it: not where a workload ends by itself. If that run has not all cells of the suite's
 published page, `docs/runs/SUITE-page.zip` is a second one, which has. `docs/data/published.csv`
-has the published figures beside those of today, `docs/data/results-before.csv` the leads of the
-runs that stood in the book before.
+has the published figures beside today's, `docs/data/results-before.csv` the leads of the runs that
+stood in the book before.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def stored(archive: Path, folder: str) -> Run:
 
 
 def published(suite: str, report: Report) -> list[list[str]]:
-    """The published figures of a suite, beside those of its run: a row for each figure.
+    """The published figures of a suite beside its run's, a row for each figure.
 
     Each has suite, date, table, cell, figure and value.
     """
@@ -203,7 +203,7 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
 
 
 def leads_before() -> list[Lead]:
-    """The leads of the runs that stood in the book before those of today."""
+    """The leads of the runs that stood in the book before."""
     if not BEFORE.exists():
         return []
     with BEFORE.open(newline="", encoding="utf-8") as table:
