@@ -265,7 +265,6 @@ class _Votes(NamedTuple):
 
 
 def _votes(search: Search, rate: float) -> _Votes:
-    """The results of a rate's plays."""
     plays = [play for play in search.plays if play.rate == rate]
     return _Votes(
         met=sum(play.meets for play in plays),

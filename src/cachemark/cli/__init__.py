@@ -44,7 +44,6 @@ def _status(arguments: list[str]) -> int:
 
 
 def _played(arguments: list[str]) -> object:
-    """The verb's exit status."""
     if arguments in ([], ["-h"], ["--help"]):
         sys.stdout.write(front_page())
         return OK
@@ -64,7 +63,6 @@ def _in_words() -> tuple[type[Exception], ...]:
 
 
 def _explained(error: Exception) -> tuple[str, int]:
-    """An error in words, and the exit status."""
     from cyclopts import CycloptsError  # noqa: PLC0415
 
     from cachemark.model.errors import TrialError, with_remedy  # noqa: PLC0415

@@ -81,7 +81,6 @@ def _help_parts(words: list[str]) -> tuple[_Collector, str]:
 
 
 def _meaning(entry: HelpEntry) -> str:
-    """The meaning of an option, its choices and its default."""
     notes = [f"[choices: {', '.join(entry.choices)}]"] if entry.choices else []
     if entry.default is not None:
         notes.append(f"[default: {entry.default}]")
@@ -89,7 +88,6 @@ def _meaning(entry: HelpEntry) -> str:
 
 
 def _plain(value: Any) -> str:
-    """The plain text of a rich object."""
     file = io.StringIO()
     Console(file=file, width=_COLUMNS).print(value or "", markup=False, highlight=False)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).strip()

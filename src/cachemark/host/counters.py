@@ -68,7 +68,6 @@ def _interrupts(name: str) -> Reader:
 
 
 def _thermal_throttles(root: Path) -> int | None:
-    """The number of times that heat throttled a CPU."""
     folder = root / "sys/devices/system/cpu"
     texts = [read(path) for path in folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
     counts = [int(text) for text in texts if text.isdecimal()]

@@ -184,5 +184,4 @@ def _family(fault: Fault) -> str:
 
 
 def _words(during_ms: int) -> str:
-    """A duration as in the texts about faults."""
     return f"{during_ms / 1e3:g} s"

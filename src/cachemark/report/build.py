@@ -195,7 +195,6 @@ def _published_sections(
 
 
 def _absences(summaries: list[CellSummary]) -> list[Absence]:
-    """The cells that could not be played in any trial."""
     skipped = [
         Skipped(cell=summary.cell, reason=summary.unsupported, remedy=summary.remedy)
         for summary in summaries

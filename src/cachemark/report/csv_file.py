@@ -94,7 +94,6 @@ def _reason(summary: CellSummary) -> str:
 
 
 def _percentile(ns: int | None, of: Interval | None) -> list[str]:
-    """A percentile in whole ns, with the bounds that it has."""
     return [_float_text(ns), *_interval(of)[1:]]
 
 

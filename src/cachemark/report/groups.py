@@ -53,7 +53,6 @@ def was_played(summary: CellSummary) -> bool:
 
 
 def _groups_of(table: _Members, answers: Answers, experiment: Experiment) -> list[Group]:
-    """The groups of one workload and load."""
     networked = [member for member in table if member.cell.server != NO_SERVER]
     clients = dict.fromkeys(member.cell.client for member in networked)
     several = len({member.cell.server for member in networked}) > 1

@@ -105,7 +105,6 @@ def _seen(of: HitRatio | None) -> str:
 
 
 def _checked(need: MemoryNeed) -> str:
-    """The evidence for the answer, in words."""
     if not need.held:
         return "estimate: too many to be stored here"
     less = f"; too small: {need.too_small_mib}m" if need.too_small_mib else ""

@@ -102,7 +102,6 @@ def ranking_table(group: Group) -> Table:
 
 
 def _inserted(table: Table, before: str, column: TableColumn, texts: list[str]) -> Table:
-    """The table with one more column, in front of another."""
     at = [each.id for each in table.columns].index(before)
     return Table(
         columns=[*table.columns[:at], column, *table.columns[at:]],

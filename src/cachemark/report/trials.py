@@ -187,7 +187,6 @@ def _within_row(summary: CellSummary, of: WithinTrial) -> list[str]:
 
 
 def _lacking(shown: Sequence[tuple[CellSummary, WithinTrial]]) -> list[str]:
-    """Notes that explain missing figures."""
     lacking = [
         percent
         for percent in PERCENTILES

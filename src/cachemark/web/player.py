@@ -178,7 +178,6 @@ class RunPlayer:
         playing.ended.set()
 
     def _watch(self, child: process.Child, playing: _Playing) -> None:
-        """Wait until the child has ended, or must end."""
         with child.end() as ended:
             while not playing.stop_wanted and not self._closing:
                 if ended in _wait_for(ended, self._wake):

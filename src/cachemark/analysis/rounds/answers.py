@@ -321,7 +321,6 @@ def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:
 
 
 def _carry_over(sittings: Sittings) -> list[CarryOverTable]:
-    """A table for each set of arms."""
     tables = [carry_over(of) for of in _whole_sets(sittings)]
     return [table for table in tables if table is not None]
 

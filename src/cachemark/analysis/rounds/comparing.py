@@ -263,7 +263,6 @@ def _comparison(
 
 
 def _apart(one: float, two: float, margin: float) -> bool:
-    """Whether two ratios differ by more than the margin."""
     return abs(math.log(one / two)) > math.log1p(margin) if one > 0 else two > 0
 
 

@@ -349,5 +349,4 @@ def _through_reference(
 
 
 def _arms_of(parts: Sequence[Mapping[Cell, ArmFigures]]) -> set[Cell]:
-    """All arms that played in any of these sittings."""
     return {cell for part in parts for cell in part}

@@ -100,7 +100,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _inverse(ratio: Interval | None) -> Interval | None:
-    """The interval of 1 / ratio."""
     if ratio is None:
         return None
     return msgspec.structs.replace(

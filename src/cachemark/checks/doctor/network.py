@@ -69,7 +69,6 @@ def _ports(root: Path) -> Check:
 
 
 def _backlog(root: Path) -> Check:
-    """How many connections can wait to be accepted?"""
     text = read(root / _SYSCTL / "core/somaxconn")
     count = int(text) if text.isdecimal() else None
     remedy = f"sysctl net.core.somaxconn={_MIN_BACKLOG}"

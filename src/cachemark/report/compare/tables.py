@@ -61,7 +61,6 @@ def _method(compared: ComparisonReport) -> str:
 
 
 def _common_fields(compared: ComparisonReport) -> str:
-    """The fields that all cells share, on one line."""
     fields = _common(compared)
     return " · ".join(getattr(compared.rows[0].baseline, f) for f in fields) if fields else ""
 
@@ -152,7 +151,6 @@ def _part(field: str, row: ComparisonRow, compared: ComparisonReport) -> str:
 
 
 def _tally(compared: ComparisonReport) -> str:
-    """The number of rows with each answer."""
     comparisons = [c for row in compared.rows for c in row.comparisons if c.ratio]
     answers = [c.answer if c.tested else _NO_ANSWER for c in comparisons]
     counts = [(answers.count(text), text) for text in (*_ANSWERS, _NO_ANSWER)]

@@ -55,7 +55,6 @@ def _block(result: JmhResult) -> list[str]:
 
 
 def _scores(result: JmhResult) -> list[str]:
-    """A throughput's block."""
     if result.error is None:
         return [f"  {score(result.score)} {result.unit}"]
     rates, low, high = result.rates, result.score - result.error, result.score + result.error
@@ -69,7 +68,6 @@ def _scores(result: JmhResult) -> list[str]:
 
 
 def _distribution(result: JmhResult, of: Histogram) -> list[str]:
-    """A sample's block: histogram and percentiles."""
     reach = "" if result.error is None else f" ±(99.9%) {error(result.error)}"
     lines = [f"  N = {result.count}", f"  mean = {score(result.score):>10}{reach} {result.unit}"]
     lines += ["", f"  Histogram, {result.unit}:", *_bins(of)]

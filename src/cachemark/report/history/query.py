@@ -154,7 +154,6 @@ def _entry(index: RunIndex, rows: list[sqlite3.Row], figures: list[str]) -> Entr
 
 
 def _figure(index: RunIndex, valid: list[sqlite3.Row], name: str) -> Interval | None:
-    """A figure as the report of the run shows it."""
     keys = ("folder", *CELL_FIELDS, "work")
     sql = f"SELECT * FROM pool WHERE {' AND '.join(f'{key} = ?' for key in keys)} AND figure = ?"
     known = index.rows(sql, [*(valid[0][key] for key in keys), name]) if valid else iter(())

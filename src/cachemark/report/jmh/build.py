@@ -44,7 +44,6 @@ def _length(settings: JmhSettings) -> str:
 
 
 def _jvm(entry: Mapping[str, Any]) -> str:
-    """JMH's own version, and its JVM."""
     names = ("vmName", "vmVersion")
     jvm = " ".join(str(entry[name]) for name in names if name in entry)
     return f"JMH {entry.get('jmhVersion', 'of unknown version')}, {jvm or 'unknown JVM'}"

@@ -52,7 +52,6 @@ def plays_original(settings: JmhSettings) -> bool:
 
 
 def _mode(table: PublishedTable) -> str:
-    """JMH's name of a table's mode."""
     return "sample" if table.figure == sample_times.FIGURE else "thrpt"
 
 

@@ -123,7 +123,6 @@ def _level(
 
 
 def _rest(own: _Setting, name: str) -> tuple[str, ...]:
-    """All levels of a cell except that of one factor."""
     return tuple(level for factor, level in sorted(own.items()) if factor != name)
 
 

@@ -94,7 +94,6 @@ class _SmallFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _speed(metric: Metric) -> _SmallFigure:
-    """The figure by which clients are ranked."""
     closed = metric == "rate"
     return _SmallFigure(
         name="overview",

@@ -93,7 +93,6 @@ def _line(outcome: CellOutcome) -> list[object]:
 
 
 def _row(row: MatrixRow) -> dict[str, object]:
-    """One client with one profile."""
     return {
         **{name: getattr(row, name) for name in ("client", "profile", "library", "unsupported")},
         "known_issues": [issue.url for issue in issues_of(row.client, row.library_version)],

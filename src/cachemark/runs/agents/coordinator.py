@@ -343,7 +343,6 @@ class _RefusalLog(logging.Handler):
 
 @contextmanager
 def _refusals() -> Generator[list[str]]:
-    """The connections that are refused from now on."""
     logger, handler = logging.getLogger("distributed.comm.tcp"), _RefusalLog()
     logger.setLevel(logging.WARNING)
     logger.propagate = False

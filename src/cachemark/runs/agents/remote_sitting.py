@@ -88,7 +88,6 @@ class _RemoteSitting:
         )
 
     def _played(self, request: messages.PlaySitting) -> tuple[list[Outcome], dict[str, HostNoise]]:
-        """The outcomes, and the noise on each host."""
         coordinator, noise = self._coordinator, dict[str, HostNoise]()
         apart = self._server.name != self._client.name
         if apart:
@@ -110,7 +109,6 @@ class _RemoteSitting:
         started: Mapping[int, messages.SittingArm],
         parts: Sequence[HostPart],
     ) -> Outcome:
-        """The outcome of an arm, with the facts about its hosts."""
         server = started[outcome.trial.index].started
         hosts = [
             msgspec.structs.replace(part, measure=outcome.measure)
@@ -139,7 +137,6 @@ def _arm(number: int, arm: Setting, server: messages.StartedServer) -> messages.
 
 
 def _failed(arm: Setting, error: TrialError) -> Outcome:
-    """The outcome of an arm that was not played to its end."""
     trial = TrialRun(arm, lambda _: None)
     trial.fail(error)
     return trial.outcome

@@ -108,7 +108,6 @@ def _wall_ahead_ns() -> int:
 
 
 def _sleep_until(at_ns: int) -> None:
-    """Sleep until a time of the monotonic clock."""
     left_ns = at_ns - time.monotonic_ns()
     if left_ns > 0:
         time.sleep(left_ns / 1e9)

@@ -140,7 +140,6 @@ def _loop(client: Client, works: Sequence[Work], place: CountingPlace) -> dict[s
 def _tally(
     client: ClientSpec, works: Sequence[Work], place: CountingPlace, loop: Mapping[str, Counts]
 ) -> _Tally:
-    """One repetition of one client."""
     in_process, asked = client.client.in_process, [work.kind for work in works]
     try:
         with running(server_of(client), cpus=place.server_cpus) as server:
@@ -169,7 +168,6 @@ def _tally(
 def _tally_of_server(
     spec: ServerSpec, client: ClientSpec, works: Sequence[Work], place: CountingPlace
 ) -> _Tally:
-    """One repetition of one server."""
     try:
         with running(spec, cpus=place.server_cpus) as server:
             if len(server.pids) != 1:

@@ -120,7 +120,6 @@ def shared_cells(plan: Plan) -> frozenset[Cell]:
 
 
 def _sitting_times_s(outcomes: Sequence[Outcome]) -> dict[int | None, float]:
-    """The length of each sitting of these outcomes."""
     times_s: dict[int | None, float] = {}
     for outcome in outcomes:
         if outcome.rounds is not None:

@@ -34,7 +34,6 @@ def work_lines(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
 
 
 def _differences(plan: Plan, tapes: Mapping[tuple[str, str], Tape]) -> list[str]:
-    """How the tapes differ from their traces, each once."""
     loads = {load.name: load for load in plan.experiment.loads}
     lines = [
         f"{workload}: {line}"

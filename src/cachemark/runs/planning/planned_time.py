@@ -285,7 +285,6 @@ def _fill_ops(trial: Trial, workload: Workload) -> float:
 
 
 def _mean_bytes(law: str) -> int:
-    """The mean of a size or of a range of sizes."""
     sizes = law.split("..")
     if not all(re.fullmatch(r"[0-9]+[kKmM]?", size) for size in sizes):
         return _VALUE_BYTES

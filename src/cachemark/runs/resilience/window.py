@@ -110,7 +110,6 @@ class FaultWindow:
                 return
 
     def _wait_until(self, instant_ns: int) -> None:
-        """Wait for an instant, or for the end of the run."""
         while self._ended is None and time.monotonic_ns() < instant_ns:
             self._wait_once(instant_ns)
 
