@@ -10,8 +10,8 @@ use crate::lasting::{LastingItems, LastingKeys};
 use crate::lru_curve::LruCurve;
 use crate::memcached::{Memcached, Release};
 use crate::request::{Operation, Request};
-use crate::reuse::{ByTimes, Reuse};
-use crate::tally::{Followed, Ratio, Tally};
+use crate::reuse::Reuse;
+use crate::tally::{ByTimes, Followed, Ratio, Tally};
 
 /// A simulated store of the embedded server holds real bytes: at most this number. With fewer than the least, its needs
 /// besides items would be too much of it.

@@ -11,7 +11,7 @@ use crate::choice::{Choice, ONE, Stand};
 use crate::hottest::Population;
 use crate::request::{NO_SIZE, Operation, Request};
 use crate::slabs::{SlabClasses, item_bytes};
-use crate::tally::{GROUPS, Groups, group_of};
+use crate::tally::{ByTimes, GROUPS, Groups, group_of};
 
 const PLACES: usize = 1 << 17;
 /// About this number of keys is in the larger part, so that half of the places stay free.
@@ -38,16 +38,6 @@ fn class_of(time: u32) -> usize {
 fn begin_of(class: usize) -> f64 {
     let bits = (class / STEPS).saturating_sub(1);
     (class - bits * STEPS) as f64 * 2f64.powi(bits as i32)
-}
-
-/// What the times say about a size: misses of both parts' groups, beside the groups' keys and the larger part's reads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ByTimes {
-    pub reads: Groups,
-    pub keys: Groups,
-    pub misses: Groups,
-    pub smaller_keys: Groups,
-    pub smaller_misses: Groups,
 }
 
 /// The uses of a part's keys, by the time since the use before.

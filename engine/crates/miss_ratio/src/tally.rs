@@ -1,13 +1,23 @@
 //! Counts of reads that missed, and the error that comes from taking a part of the keys.
 
 use crate::choice::{ONE, Stand};
-use crate::reuse::ByTimes;
 
 /// Keys are divided into this number of groups by their hash; their differences show the error.
 pub const GROUPS: usize = 16;
 
 /// A figure of each group.
 pub(crate) type Groups = [f64; GROUPS];
+
+/// What the times between uses say about a size: misses of both parts' groups, beside the groups' keys and the larger
+/// part's reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByTimes {
+    pub reads: Groups,
+    pub keys: Groups,
+    pub misses: Groups,
+    pub smaller_keys: Groups,
+    pub smaller_misses: Groups,
+}
 
 /// Reads of one size of memory, by group, and of the hottest keys beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

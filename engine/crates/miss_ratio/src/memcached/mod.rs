@@ -8,6 +8,7 @@
 //! is the oldest of its list, or the crawler comes.
 
 mod automove;
+mod chunks;
 mod crawl;
 mod crawler;
 mod pages;
