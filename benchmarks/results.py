@@ -24,18 +24,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Ranking
-from cachemark.analysis.rounds.texts import plus_minus_percent, ratio_words
+from results_page import Lead, leads, published, section
+
 from cachemark.cli.exit_status import FAILED
 from cachemark.report.formats import draw_summary, load_report, render
-from cachemark.report.markdown import one_line
-from cachemark.report.model import Report
 from cachemark.report.rounds import run_answers
 from cachemark.runs.storage.archive import export_run, import_run
 from cachemark.runs.storage.store import Run, latest_own_run, run_names
@@ -49,22 +46,6 @@ _MARK = "<!-- {}, from docs/runs/{}.zip -->\n"
 _KEPT = "kept"
 # A terminal's usual width is too narrow for the table; README's lines have room for this.
 _COLUMNS = 104
-_PROSE_COLUMNS = 119
-# An interval that is wider than this, in percent either way, is left out.
-_TELLS_NOTHING = 100
-
-
-@dataclass(frozen=True)
-class Lead:
-    """The first of a ranking relative to its second, in words, with the date of the run."""
-
-    suite: str
-    date: str
-    work: str
-    first: str
-    second: str
-    ratio: str
-    answer: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +82,7 @@ SUITES = {
             *("--workload", "store-big-read-multi"),
         ),
         "Operations per second of Ruby clients and Rails stores, five cells",
-        ("--quick",),
+        ("--quick", "--blocks", "1"),
     ),
     "server-modes": Suite(
         (
@@ -179,20 +160,6 @@ def stored(archive: Path, folder: str) -> Run:
     return import_run(archive, Path(folder) / archive.stem)[0]
 
 
-def published(suite: str, report: Report) -> list[list[str]]:
-    """The published figures of a suite beside its run's, a row for each figure.
-
-    Each has suite, date, table, cell, figure and value.
-    """
-    return [
-        [suite, report.header.created_at[:10], section.title, row[0], name, value]
-        for section in report.sections
-        if section.topic == "published" and not section.prose
-        for row in section.rows
-        for name, value in zip(section.columns[1:], row[1:], strict=True)
-    ]
-
-
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     """A table of docs/data."""
     text = io.StringIO()
@@ -222,95 +189,6 @@ def keep_leads(suite: str) -> None:
     BEFORE.write_bytes(as_csv(names, [astuple(lead) for lead in [*kept, *of_run]]))
 
 
-def section(suite: str, report: Report, answers: Answers) -> str:
-    """A suite's part of the page: the command, the machine, the answers, the picture."""
-    header = report.header
-    command = " ".join(["cachemark run", suite, *SUITES[suite].options])
-    # The processor, the number of CPUs, and whether they are virtual; the archive has the rest.
-    machine = ", ".join(report.environment[0].split(", ")[:3])
-    played = f"{header.created_at[:10]}, {report.valid_trials} trials valid: {machine}."
-    lines = [
-        *(f"## {suite}", "", _wrapped(header.experiment.question), ""),
-        *("```sh", command, "```", ""),
-        _wrapped(f"Played on {played}"),
-        "",
-        *answers_of(suite, report, answers),
-        "",
-        f"![{SUITES[suite].picture}](pictures/{suite}.png)",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def answers_of(suite: str, report: Report, answers: Answers) -> list[str]:
-    """The lines of a suite's answers: a table of its rankings, and the other sentences."""
-    before = {(lead.suite, lead.work): lead for lead in leads_before()}
-    found = leads(suite, report, answers)
-    rows = [_row(lead, own, before.get((suite, lead.work))) for lead, own in found]
-    in_table = tuple(f"{lead.work}: " for lead, _ in found)
-    rest = [_wrapped(of, "- ") for of in report.answers if not of.startswith(in_table)]
-    head = [
-        "| work | first | second | ratio | answer | own error | before |",
-        "|:--|:--|:--|:--|:--|--:|:--|",
-    ]
-    return [*head, *rows, *([""] if rest else []), *rest]
-
-
-def leads(suite: str, report: Report, answers: Answers) -> list[tuple[Lead, float]]:
-    """The lead of each ranking of a run, and the bound of its A/A test (1 without one)."""
-    both = report.header.experiment.rank == "servers"
-    ranked = [of for of in answers.groups if both or of.question.kind == "clients"]
-    date = report.header.created_at[:10]
-    return [
-        (_lead(suite, date, of, ranking), ranking.bound)
-        for of in ranked
-        if (ranking := of.ranking(of.primary))
-    ]
-
-
-def _lead(suite: str, date: str, of: GroupAnswer, ranking: Ranking) -> Lead:
-    work = f"{of.question.workload}, {of.question.load}, {of.question.common}"
-    lead = ranking.lead
-    if lead is None or lead.ratio is None:
-        return Lead(suite, date, work, "–", "–", "–", "no first")
-    answer = "first" if lead.answer in ("better", "worse") else lead.answer
-    first, second = (of.question.name(cell) for cell in (lead.first, lead.second))
-    wide = answer == "open" and (plus_minus_percent(lead.ratio) or 0) > _TELLS_NOTHING
-    ratio = f"{lead.ratio.value:.2f}" if wide else ratio_words(lead.ratio)
-    return Lead(suite, date, work, first, second, ratio, answer)
-
-
-def _row(lead: Lead, own_error: float, before: Lead | None) -> str:
-    """A table row: a lead, the instrument's own error by the A/A test, and the lead before."""
-    own = f"{100 * own_error - 100:.1f} %" if own_error > 1 else "–"
-    cells = [lead.work, _code(lead.first), _code(lead.second), lead.ratio, lead.answer, own]
-    return f"| {' | '.join([*cells, _before(before, lead)])} |"
-
-
-def _before(before: Lead | None, now: Lead) -> str:
-    """What the lead was where it names others now, or its answer differs."""
-    if before is None:
-        return "–"
-    if (before.first, before.second, before.answer) == (now.first, now.second, now.answer):
-        return "same"
-    return f"{_code(before.first)} / {_code(before.second)} {before.ratio}, {before.answer}"
-
-
-def _code(name: str) -> str:
-    return name if name == "–" else f"`{name}`"
-
-
-def _wrapped(text: str, bullet: str = "") -> str:
-    return textwrap.fill(
-        one_line(text),
-        _PROSE_COLUMNS,
-        initial_indent=bullet,
-        subsequent_indent=" " * len(bullet),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
 def readme(text: str, run: Run) -> str:
     """README with the block behind its mark replaced by what `cachemark run quick` printed."""
     mark = _MARK.format("What it prints", "quick")
@@ -329,6 +207,7 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
     """Everything that is made of the archives, by path: pictures, pages and the table."""
     drawn: dict[Path, bytes] = {}
     sections: list[str] = []
+    before = leads_before()
     beside: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
         for suite in suites:
@@ -336,7 +215,10 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
             report = load_report(run)
             drawn[DOCS / "pictures" / f"{suite}.png"] = draw_summary(run)
             answers = run_answers(run.header.experiment, run.outcomes())
-            sections.append(section(suite, report, answers))
+            command = " ".join(["cachemark run", suite, *SUITES[suite].options])
+            picture = SUITES[suite].picture
+            of = section(suite, command, report, answers, picture=picture, before=before)
+            sections.append(of)
             if SUITES[suite].page_options is not None:
                 report = load_report(stored(page_archive_of(suite), folder))
             beside += published(suite, report)

@@ -1,0 +1,154 @@
+"""The words of docs/results.md: a suite's section, its leads and its published figures. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Ranking
+from cachemark.analysis.rounds.texts import plus_minus_percent, ratio_words
+from cachemark.report.markdown import one_line
+from cachemark.report.model import Report
+
+_PROSE_COLUMNS = 119
+# An interval that is wider than this, in percent either way, is left out.
+_TELLS_NOTHING = 100
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The first of a ranking relative to its second, in words, with the date of the run."""
+
+    suite: str
+    date: str
+    work: str
+    first: str
+    second: str
+    ratio: str
+    answer: str
+
+
+def section(
+    suite: str,
+    command: str,
+    report: Report,
+    answers: Answers,
+    *,
+    picture: str,
+    before: Sequence[Lead],
+) -> str:
+    """A suite's part of the page: the command, the machine, the answers, the picture.
+
+    `picture` says what the picture shows, `before` are the leads of earlier runs.
+    """
+    header = report.header
+    # The processor, the number of CPUs, and whether they are virtual; the archive has the rest.
+    machine = ", ".join(report.environment[0].split(", ")[:3])
+    played = f"{header.created_at[:10]}, {report.valid_trials} trials valid: {machine}."
+    lines = [
+        *(f"## {suite}", "", _wrapped(header.experiment.question), ""),
+        *("```sh", command, "```", ""),
+        _wrapped(f"Played on {played}"),
+        "",
+        *_answers(suite, report, answers, before),
+        "",
+        f"![{picture}](pictures/{suite}.png)",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _answers(suite: str, report: Report, answers: Answers, before: Sequence[Lead]) -> list[str]:
+    """The lines of a suite's answers: a table of its rankings, and the other sentences.
+
+    README has the sentences of `quick`.
+    """
+    earlier = {(lead.suite, lead.work): lead for lead in before}
+    found = leads(suite, report, answers)
+    rows = [_row(lead, own, earlier.get((suite, lead.work))) for lead, own in found]
+    in_table = tuple(f"{lead.work}: " for lead, _ in found)
+    rest = [_wrapped(of, "- ") for of in report.answers if not of.startswith(in_table)]
+    if suite == "quick":
+        rest = ["[README](../README.md#what-make-bench-prints) has the other answers."]
+    head = [
+        "| work | first | second | ratio | answer | own error | before |",
+        "|:--|:--|:--|:--|:--|--:|:--|",
+    ]
+    return [*head, *rows, *([""] if rest else []), *rest]
+
+
+def leads(suite: str, report: Report, answers: Answers) -> list[tuple[Lead, float]]:
+    """The lead of each ranking of a run, and the bound of its A/A test (1 without one)."""
+    both = report.header.experiment.rank == "servers"
+    ranked = [of for of in answers.groups if both or of.question.kind == "clients"]
+    date = report.header.created_at[:10]
+    return [
+        (_lead(suite, date, of, ranking), ranking.bound)
+        for of in ranked
+        if (ranking := of.ranking(of.primary))
+    ]
+
+
+def _lead(suite: str, date: str, of: GroupAnswer, ranking: Ranking) -> Lead:
+    work = f"{of.question.workload}, {of.question.load}, {of.question.common}"
+    lead = ranking.lead
+    if lead is None or lead.ratio is None:
+        return Lead(suite, date, work, "–", "–", "–", "no first")
+    answer = "first" if lead.answer in ("better", "worse") else lead.answer
+    first, second = (of.question.name(cell) for cell in (lead.first, lead.second))
+    wide = answer == "open" and (plus_minus_percent(lead.ratio) or 0) > _TELLS_NOTHING
+    ratio = f"{lead.ratio.value:.2f}" if wide else ratio_words(lead.ratio)
+    return Lead(suite, date, work, first, second, ratio, answer)
+
+
+def _row(lead: Lead, own_error: float, before: Lead | None) -> str:
+    """A table row: a lead, the instrument's own error by the A/A test, and the lead before."""
+    own = f"{100 * own_error - 100:.1f} %" if own_error > 1 else "–"
+    cells = [lead.work, _code(lead.first), _code(lead.second), lead.ratio, lead.answer, own]
+    return f"| {' | '.join([*cells, _before(before, lead)])} |"
+
+
+def _before(before: Lead | None, now: Lead) -> str:
+    """What the lead was where it names others now, or its answer differs."""
+    if before is None:
+        return "–"
+    if (before.first, before.second, before.answer) == (now.first, now.second, now.answer):
+        return "same"
+    return f"{_code(before.first)} / {_code(before.second)} {before.ratio}, {before.answer}"
+
+
+def _code(name: str) -> str:
+    return name if name == "–" else f"`{name}`"
+
+
+def _wrapped(text: str, bullet: str = "") -> str:
+    return textwrap.fill(
+        one_line(text),
+        _PROSE_COLUMNS,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def published(suite: str, report: Report) -> list[list[str]]:
+    """The published figures of a suite beside its run's, a row for each figure.
+
+    Each has suite, date, table, cell, figure and value.
+    """
+    date = report.header.created_at[:10]
+    return [
+        [suite, date, section.title, row[0], name, value]
+        for section in report.sections
+        if section.topic == "published" and not section.prose
+        for row in section.rows
+        for name, value in zip(_figures(section.columns), row[1:], strict=True)
+    ]
+
+
+def _figures(columns: Sequence[str]) -> list[str]:
+    """The names of a table's figures: a ratio to the best is one of the column before it."""
+    return [f"{before}, {name}" if name == "× best" else name for before, name in pairwise(columns)]
