@@ -111,11 +111,14 @@ def _row(lead: Lead, own_error: float, before: Lead | None) -> str:
 
 
 def _before(before: Lead | None, now: Lead) -> str:
-    """What the lead was where it names others now, or its answer differs."""
+    """What the lead was if its answer or its first differs; open leads are alike."""
     if before is None:
         return "–"
-    if (before.first, before.second, before.answer) == (now.first, now.second, now.answer):
+    same_pair = (before.first, before.second) == (now.first, now.second)
+    if before.answer == now.answer and (same_pair or now.answer == "open"):
         return "same"
+    if before.answer == "no first":
+        return before.answer
     return f"{_code(before.first)} / {_code(before.second)} {before.ratio}, {before.answer}"
 
 
