@@ -1,6 +1,6 @@
 """Play the suites, keep each run as an archive, and write docs/results.md from the archives.
 
-    python benchmarks/results.py                  play all suites, on a quiet machine (50 minutes)
+    python benchmarks/results.py                  play all suites, on a quiet machine (35 minutes)
     python benchmarks/results.py quick clients    only some
     python benchmarks/results.py --draw           play nothing, only draw
 
