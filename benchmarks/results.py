@@ -9,7 +9,7 @@ Started again after it was stopped, it goes on with the run that was not over.
 `docs/runs/SUITE.zip` is the run. From it come `docs/pictures/SUITE.png`, the suite's section of
 `docs/results.md`, and what README shows of `quick`. The clients play in turns where the suite
 allows it: not where a workload ends by itself. If that run has not all cells of the suite's
-published page, `docs/runs/SUITE-page.zip` is a second one, which has. `docs/data/published.csv`
+published page, `docs/runs/SUITE-page.zip` is another, which has. `docs/data/published.csv`
 has the published figures beside today's, `docs/data/results-before.csv` the leads of the runs that
 stood in the book before.
 """
@@ -52,15 +52,35 @@ _COLUMNS = 104
 class Suite:
     """A suite of the book: the options of its run, and what its picture shows.
 
-    `page_options` are those of the run with all cells of the published page, if that is another.
-    Without the environment variable `page_needs`, if it has one, it is not played.
+    `pages` are the options of the runs with all cells of the published page, if it takes others.
+    Without the environment variable `pages_need`, if there is one, they are not played.
     """
 
     options: tuple[str, ...]
     picture: str
-    page_options: tuple[str, ...] | None = None
-    page_needs: str = ""
+    pages: tuple[tuple[str, ...], ...] = ()
+    pages_need: str = ""
 
+
+def _options(name: str, values: str) -> tuple[str, ...]:
+    """An option several times, once for each of the values."""
+    return tuple(word for value in values.split() for word in (name, value))
+
+
+# The clients of the published cells; docs/originals.md says where to get those that Debian lacks.
+_RUBY_CLIENTS = """
+    ruby/dalli ruby/dalli@defaults?values=array ruby/memcache-client
+    ruby/memcache-client@defaults?values=array ruby/memcached@defaults
+    ruby/memcached@defaults?values=array ruby/memcached_rails
+    ruby/memcached_rails@defaults?values=array
+"""
+_RUBY_STORES = """
+    ruby/dalli_store@defaults?values=array ruby/dalli_store@defaults?values=array&local_cache=on
+    ruby/mem_cache_store@defaults?values=array
+    ruby/mem_cache_store@defaults?values=array&local_cache=on
+    ruby/memcached_store@defaults?values=array
+    ruby/memcached_store@defaults?values=array&local_cache=on
+"""
 
 SUITES = {
     "quick": Suite(
@@ -77,12 +97,22 @@ SUITES = {
     "ruby-clients": Suite(
         (
             *("--quick", "--set", "design=rounds", "--blocks", "6"),
-            *("--workload", "set", "--workload", "get"),
-            *("--workload", "multiget", "--workload", "store-mixed"),
-            *("--workload", "store-big-read-multi"),
+            *_options("--workload", "set get multiget store-mixed store-big-read-multi"),
         ),
         "Operations per second of Ruby clients and Rails stores, five cells",
-        ("--quick", "--blocks", "1"),
+        (
+            (
+                *("--quick", "--blocks", "1"),
+                *_options("--workload", "set set-plain get get-plain multiget missing mixed"),
+                *_options("--client", _RUBY_CLIENTS),
+            ),
+            (
+                *("--quick", "--blocks", "1"),
+                *_options("--workload", "store-mixed store-set store-get store-big-read-multi"),
+                *_options("--client", _RUBY_STORES),
+            ),
+        ),
+        "CACHEMARK_GEM_MEMCACHED",
     ),
     "server-modes": Suite(
         (
@@ -91,7 +121,7 @@ SUITES = {
             *("--server", "embedded:io=blocking", "--server", "embedded:io=events"),
         ),
         "Operations per second by the server's threading, two loads",
-        ("--quick",),
+        (("--quick",),),
         "QUICKCACHED_HOME",
     ),
     "emcache": Suite(
@@ -100,7 +130,7 @@ SUITES = {
     "inprocess-vs-network": Suite(
         ("--quick", "--workload", "set-1", "--workload", "get-1"),
         "Shared memory beside memcached: sets and gets of one process",
-        ("--quick",),
+        (("--quick",),),
     ),
 }
 
@@ -110,9 +140,11 @@ def archive_of(suite: str) -> Path:
     return DOCS / "runs" / f"{suite}.zip"
 
 
-def page_archive_of(suite: str) -> Path:
-    """Where the run with all cells of a suite's published page is."""
-    return archive_of(suite if SUITES[suite].page_options is None else f"{suite}-page")
+def page_archives_of(suite: str) -> list[Path]:
+    """Where the runs with all cells of a suite's published page are."""
+    numbers = range(1, len(SUITES[suite].pages) + 1)
+    others = [f"{suite}-page" + (f"-{number}" if number > 1 else "") for number in numbers]
+    return [archive_of(name) for name in others or [suite]]
 
 
 def play(suite: str, options: tuple[str, ...], archive: Path, store: Path) -> None:
@@ -141,12 +173,12 @@ def play_all(suites: list[str], runs: Path) -> None:
     for name in suites:
         suite = SUITES[name]
         to_play = {archive_of(name): suite.options}
-        if suite.page_options is not None:
-            to_play[page_archive_of(name)] = suite.page_options
+        if suite.pages:
+            to_play |= zip(page_archives_of(name), suite.pages, strict=True)
         for archive, options in to_play.items():
             is_page = archive != archive_of(name)
-            if is_page and suite.page_needs and suite.page_needs not in os.environ:
-                print(f"{archive.name} stays as it is: set {suite.page_needs} to play it again")
+            if is_page and suite.pages_need and suite.pages_need not in os.environ:
+                print(f"{archive.name} stays as it is: set {suite.pages_need} to play it again")
                 continue
             stores.append(runs / "book" / archive.stem)
             if not (stores[-1] / _KEPT).exists():
@@ -219,9 +251,9 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
             picture = SUITES[suite].picture
             of = section(suite, command, report, answers, picture=picture, before=before)
             sections.append(of)
-            if SUITES[suite].page_options is not None:
-                report = load_report(stored(page_archive_of(suite), folder))
-            beside += published(suite, report)
+            pages = page_archives_of(suite) if SUITES[suite].pages else []
+            of_pages = [load_report(stored(archive, folder)) for archive in pages]
+            beside += [row for of in of_pages or [report] for row in published(suite, of)]
             if suite == "quick":
                 text = README.read_text(encoding="utf-8")
                 drawn[README] = readme(text, run).encode()
