@@ -8,8 +8,8 @@ Started again after it was stopped, it goes on with the run that was not over.
 
 `docs/runs/SUITE.zip` is the run. From it come `docs/pictures/SUITE.png`, the suite's section of
 `docs/results.md`, and what README shows of `quick`. The clients play in turns where the suite
-allows it: not where a workload ends by itself. If that run has not all cells of the suite's
-published page, `docs/runs/SUITE-page.zip` is another, which has. `docs/data/published.csv`
+allows it: not where a workload ends by itself. If that run has few cells of the suite's
+published page, `docs/runs/SUITE-page.zip` is another, which has them. `docs/data/published.csv`
 has the published figures beside today's, `docs/data/results-before.csv` the leads of the runs that
 stood in the book before.
 """
@@ -52,7 +52,7 @@ _COLUMNS = 104
 class Suite:
     """A suite of the book: the options of its run, and what its picture shows.
 
-    `pages` are the options of the runs with all cells of the published page, if it takes others.
+    `pages` are the options of the runs with the cells of the published page, if it takes others.
     Without the environment variable `pages_need`, if there is one, they are not played.
     """
 
@@ -141,7 +141,7 @@ def archive_of(suite: str) -> Path:
 
 
 def page_archives_of(suite: str) -> list[Path]:
-    """Where the runs with all cells of a suite's published page are."""
+    """Where the runs with the cells of a suite's published page are."""
     numbers = range(1, len(SUITES[suite].pages) + 1)
     others = [f"{suite}-page" + (f"-{number}" if number > 1 else "") for number in numbers]
     return [archive_of(name) for name in others or [suite]]
