@@ -18,20 +18,19 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from results_page import Lead, leads, published, section
 
 from cachemark.cli.exit_status import FAILED
+from cachemark.report.csv_text import csv_text, flat_csv
 from cachemark.report.formats import draw_summary, load_report, render
 from cachemark.report.rounds import run_answers
 from cachemark.runs.storage.archive import export_run, import_run
@@ -141,10 +140,9 @@ def archive_of(suite: str) -> Path:
 
 
 def page_archives_of(suite: str) -> list[Path]:
-    """Where the runs with the cells of a suite's published page are."""
+    """Where the further runs with the cells of a suite's published page are."""
     numbers = range(1, len(SUITES[suite].pages) + 1)
-    others = [f"{suite}-page" + (f"-{number}" if number > 1 else "") for number in numbers]
-    return [archive_of(name) for name in others or [suite]]
+    return [archive_of(f"{suite}-page" + (f"-{of}" if of > 1 else "")) for of in numbers]
 
 
 def play(suite: str, options: tuple[str, ...], archive: Path, store: Path) -> None:
@@ -172,10 +170,8 @@ def play_all(suites: list[str], runs: Path) -> None:
     stores: list[Path] = []
     for name in suites:
         suite = SUITES[name]
-        to_play = {archive_of(name): suite.options}
-        if suite.pages:
-            to_play |= zip(page_archives_of(name), suite.pages, strict=True)
-        for archive, options in to_play.items():
+        archives = [archive_of(name), *page_archives_of(name)]
+        for archive, options in zip(archives, [suite.options, *suite.pages], strict=True):
             is_page = archive != archive_of(name)
             if is_page and suite.pages_need and suite.pages_need not in os.environ:
                 print(f"{archive.name} stays as it is: set {suite.pages_need} to play it again")
@@ -190,15 +186,6 @@ def play_all(suites: list[str], runs: Path) -> None:
 def stored(archive: Path, folder: str) -> Run:
     """The run of an archive, imported into a store of its own in a folder."""
     return import_run(archive, Path(folder) / archive.stem)[0]
-
-
-def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
-    """A table of docs/data."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue().encode()
 
 
 def leads_before() -> list[Lead]:
@@ -217,8 +204,7 @@ def keep_leads(suite: str) -> None:
         answers = run_answers(run.header.experiment, run.outcomes())
         of_run = [lead for lead, _ in leads(suite, report, answers)]
     kept = [lead for lead in leads_before() if lead.suite != suite]
-    names = [field.name for field in fields(Lead)]
-    BEFORE.write_bytes(as_csv(names, [astuple(lead) for lead in [*kept, *of_run]]))
+    BEFORE.write_text(flat_csv([*kept, *of_run]), encoding="utf-8")
 
 
 def readme(text: str, run: Run) -> str:
@@ -251,8 +237,7 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
             picture = SUITES[suite].picture
             of = section(suite, command, report, answers, picture=picture, before=before)
             sections.append(of)
-            pages = page_archives_of(suite) if SUITES[suite].pages else []
-            of_pages = [load_report(stored(archive, folder)) for archive in pages]
+            of_pages = [load_report(stored(of, folder)) for of in page_archives_of(suite)]
             beside += [row for of in of_pages or [report] for row in published(suite, of)]
             if suite == "quick":
                 text = README.read_text(encoding="utf-8")
@@ -260,7 +245,8 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
     page = DOCS / "results.md"
     head, _, _ = page.read_text(encoding="utf-8").partition("\n## ")
     drawn[page] = "\n".join([head, *sections]).encode()
-    drawn[PUBLISHED] = as_csv(["suite", "date", "table", "cell", "figure", "value"], beside)
+    columns = ["suite", "date", "table", "cell", "figure", "value"]
+    drawn[PUBLISHED] = csv_text([columns, *beside]).encode()
     return drawn
 
 

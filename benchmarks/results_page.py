@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Ranking
 from cachemark.analysis.rounds.texts import plus_minus_percent, ratio_words
@@ -17,8 +18,7 @@ _PROSE_COLUMNS = 119
 _TELLS_NOTHING = 100
 
 
-@dataclass(frozen=True)
-class Lead:
+class Lead(msgspec.Struct, frozen=True):
     """The first of a ranking relative to its second, in words, with the date of the run."""
 
     suite: str

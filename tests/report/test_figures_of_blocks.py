@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.in_process import Inside
+from tests.cli.in_process import Inside, Said
 from tests.report.built_once import build_once
 from tests.report.histogram_reader import at_percentile
 from tests.report.stored_line import Line, shown, too_few
@@ -180,6 +180,14 @@ def check_ratios(inside: Inside, cells: dict[str, Cell]) -> None:
     assert seen == {"rate", "client-cpu", "server-cpu"}
 
 
+def play_turns(inside: Inside, sittings: int, work: str) -> Said:
+    """Play two clients in turns."""
+    clients = "--client native --client python/pymemcache --server embedded"
+    short = f"--blocks {sittings} --set timing.warmup_ms=100 --set rounds.until=fixed"
+    options = f"{clients} {short} --set noise=note --set design=rounds {work}"
+    return inside("run", *options.split())
+
+
 @pytest.mark.parametrize("load", LOADS)
 def test_an_open_loop_is_told_as_it_was_stored(load: str, inside: Inside, tmp_path: Path) -> None:
     ended = inside("run", *TRIAL, *LOADS[load])
@@ -202,10 +210,7 @@ def test_several_blocks_are_told_as_they_were_stored(
 def test_batches_in_turns_are_told_as_they_were_stored(
     mix: str, inside: Inside, tmp_path: Path
 ) -> None:
-    common = ["--client", "native", "--client", "python/pymemcache", "--server", "embedded"]
-    short = "--blocks 1 --set timing.warmup_ms=100 --set rounds.until=fixed --set noise=note"
-    work = ["--mix", mix, "--set", "workloads.run=7", "--keys", "90", "--measure-ms", "700"]
-    ended = inside("run", *common, *short.split(), "--set", "design=rounds", *work)
+    ended = play_turns(inside, 1, f"--mix {mix} --set workloads.run=7 --keys 90 --measure-ms 700")
     assert ended.returncode in (0, 1), ended.stderr
     check(inside, told_as_valid(tmp_path))
 
@@ -214,10 +219,7 @@ def test_batches_in_turns_are_told_as_they_were_stored(
 def test_several_sittings_are_told_as_they_were_stored(
     mix: str, inside: Inside, tmp_path: Path
 ) -> None:
-    common = ["--client", "native", "--client", "python/pymemcache", "--server", "embedded"]
-    short = "--blocks 2 --set timing.warmup_ms=100 --set rounds.until=fixed --set noise=note"
-    work = ["--mix", mix, "--keys", "9", "--threads", "2", "--measure-ms", "500"]
-    ended = inside("run", *common, *short.split(), "--set", "design=rounds", *work)
+    ended = play_turns(inside, 2, f"--mix {mix} --keys 9 --threads 2 --measure-ms 500")
     lines = told_as_valid(tmp_path)
     assert [line.raw["state"] for line in lines] == ["measured"] * 6, ended.stderr
     cells = cells_by_client(lines)
