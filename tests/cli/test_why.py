@@ -4,9 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from cachemark.cli.compare_builds import reasons
 from cachemark.host.system_calls import missing_reason
+from cachemark.model.experiment import Load, Workload
+from cachemark.model.suites import BASE, find
 from tests.cli.in_process import Inside
 
 PAIR = ("--client", "reference", "--client", "native")
@@ -42,7 +46,7 @@ def test_an_earlier_answer_about_other_work_is_refused(inside: Inside, tmp_path:
     said = inside("why", *one, "--size", "10k", "--past", str(out))
     assert said.returncode == 2
     assert "has counts of other work: 200 keys (20 B), values of 100 B" in said.stderr
-    assert "values of 10k B" in said.stderr
+    assert "values of 10,240 B" in said.stderr
     assert not said.stdout
 
 
@@ -69,6 +73,21 @@ def test_a_client_without_a_sampler_gets_no_folder(inside: Inside, tmp_path: Pat
     assert said.returncode == 0, said.stderr
     assert "reference has no profile: its worker has no sampler." in said.stdout
     assert not (tmp_path / "flames").exists()
+
+
+@pytest.mark.slow("counts two servers")
+def test_two_builds_of_a_server_have_their_causes_counted() -> None:
+    compared = msgspec.structs.replace(
+        find(BASE),
+        clients=["native"],
+        servers=["embedded:io=blocking", "embedded"],
+        workloads=[Workload(name="get", mix={"get": 1})],
+        loads=[Load(name="one")],
+    )
+    (said,) = reasons(compared)
+    assert said.startswith("Why, for each get: ")
+    assert "embedded:io=blocking" in said
+    assert "Remedy" not in said
 
 
 @pytest.mark.slow("counts three servers")

@@ -1,6 +1,8 @@
 """Figures as people read them."""
 
 from cachemark.analysis.statistics import Interval, TimeSummary
+from cachemark.model.errors import UsageError
+from cachemark.model.units import parse_size
 
 
 def number(value: float) -> str:
@@ -9,6 +11,14 @@ def number(value: float) -> str:
         if abs(value) >= factor * 0.9995:
             return f"{_three(value / factor)}{suffix}"
     return str(value) if isinstance(value, int) else _three(value)
+
+
+def spread(text: str) -> str:
+    """A number of bytes, or a range, in words; another distribution as it is written."""
+    try:
+        return " to ".join(f"{parse_size(end, ''):,}" for end in text.split(".."))
+    except UsageError:
+        return text
 
 
 def hidden_by(bound: float) -> str:

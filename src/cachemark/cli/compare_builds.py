@@ -45,14 +45,15 @@ def compare_builds(builds: Builds, gate: Gate) -> tuple[ComparisonReport, str]:
     names = builds.client if len(builds.client) == 2 else builds.server
     compared = compare_in_turns(answers, outcomes, (names[0], names[1]), decides)
     if compared.rows and any(of.answer == "worse" for _, of in gated(compared)):
-        compared = msgspec.structs.replace(compared, notes=_reasons(experiment))
+        compared = msgspec.structs.replace(compared, notes=reasons(experiment))
     return compared, _text(answers, compared, outcomes) if compared.rows else ""
 
 
-def _reasons(experiment: Experiment) -> list[str]:
+def reasons(experiment: Experiment) -> list[str]:
     """The first sentence of `cachemark why` on each kind of operation; empty if it has none."""
     try:
-        report = counted_report(msgspec.structs.replace(experiment, twice=""))
+        alone = msgspec.structs.replace(experiment, twice="")
+        report = counted_report(alone, of_servers=len(experiment.servers) > 1)
     except UsageError as error:
         return [f"The causes could not be counted: {error.text}."]
     return first_sentences(report)

@@ -2,6 +2,8 @@
 
 import shutil
 import textwrap
+import tomllib
+from pathlib import Path
 
 SUMMARY = "Measures memcached clients and servers of all languages with the same work."
 EPILOGUE = (
@@ -9,51 +11,9 @@ EPILOGUE = (
     "`cachemark VERB --help` says what 1 and 3 mean for a verb. `cachemark-engine --help` has "
     "tools that need no Python, such as `stampede`: many callers of one key that expires."
 )
-VERBS = {
-    "Measure": {
-        "run": "Run a suite or an experiment file, and print its table",
-        "drive": "Load one server with the native client, and keep the results as a run",
-        "new": "Write an experiment file with comments, from options or from answers",
-        "record": "Record the traffic of a memcached, or of captured packets, as a trace",
-        "memory": "Fill servers and report how much memory an item takes",
-        "resilience": "Find out what clients do when their server freezes, dies or answers wrongly",
-        "jmh": "Run Java clients under JMH",
-    },
-    "Compare": {
-        "compare": "Compare two runs, or two clients, servers or loads of one run",
-        "why": "Count what clients do for one operation, and say what differs",
-        "history": "List the runs, or show cells over time, machines and versions",
-    },
-    "Look": {
-        "report": "Print the report of a stored run",
-        "explain": "Explain how a figure was computed, or what a verdict or a rule means",
-        "web": "Serve pages of all runs: search, reports, comparisons",
-        "suites": "List the suites",
-        "clients": "List the clients, and what each needs to run on this machine",
-        "servers": "List the kinds of servers",
-        "trace": "Describe the traffic of a trace, or convert it to another format",
-        "predict": "Predict from a trace how many reads miss with more or less memory",
-        "capacity": "Count the servers that a trace, or a running memcached, needs",
-        "export": "Write a run to one file",
-        "import": "Import a run that was exported elsewhere",
-    },
-    "Check": {
-        "doctor": "Check whether this machine is suitable for measurements",
-        "probe": "Check whether servers behave like memcached",
-        "conform": "Run the conformance cases on a client's worker",
-        "fidelity": "Compare what clients report with a scripted server's log and known answers",
-        "calibrate": "Measure the clients' own cost, and the highest rate at which they are on "
-        "time",
-    },
-    "Set up": {
-        "setup": "Build the workers of every language",
-        "agent": "Let this host take part in runs over several hosts",
-        "hosts": "Make certificates for the hosts of a file, or check all of them",
-        "protocol": "Print the worker protocol, for authors of workers",
-        "completion": "Print a script that completes verbs and options in a shell",
-        "man": "Write manual pages into a folder",
-    },
-}
+VERBS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("front_page.toml").read_text(encoding="utf-8")
+)
 _OPTIONS = {"--help, -h": "Print this page, or that of a verb", "--version": "Print the version"}
 _WIDEST_COLUMNS = 100
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from cyclopts import Parameter
 
+from cachemark.analysis.number_format import count_of, spread
 from cachemark.analysis.why.profile import shares_of
 from cachemark.analysis.why.report import WhyReport, differences
 from cachemark.cli import completers
@@ -193,9 +194,9 @@ def counted_report(
         work=_work_in_words(workload),
         repeat=repeat,
         counted=works,
-        differences=differences(works, counted.unit_costs),
+        differences=differences(works, counted.unit_costs, of_servers=of_servers),
         unit_costs=counted.unit_costs,
-        missing=_missing(clients),
+        missing=_missing(),
         profiles=profiles,
         shares=[shares_of(each) for each in profiles],
     )
@@ -252,17 +253,15 @@ def _load(of: Experiment) -> Load:
     return Load(name="one-caller", wire=first.wire)
 
 
-def _missing(clients: Sequence[ClientSpec]) -> list[str]:
+def _missing() -> list[str]:
     """The figures that are absent, with the reasons."""
-    missing: list[str] = []
-    if reason := system_calls.missing_reason():
-        missing.append(f"System calls are not counted: {reason}.")
-    if local := [each.text for each in clients if each.client.in_process]:
-        missing.append(f"{', '.join(local)}: no server sees a cache in the process.")
-    return missing
+    reason = system_calls.missing_reason()
+    return [f"System calls are not counted: {reason}."] if reason else []
 
 
 def _work_in_words(of: Workload) -> str:
     keys = of.keys
-    shape = keys.pattern or ("named" if keys.names else f"{keys.length} B")
-    return f"{keys.count:,} keys ({shape}), values of {of.values.size} B, {of.run} keys an mget"
+    shape = keys.pattern or ("named" if keys.names else f"{spread(keys.length)} B")
+    runs = [f"{of.run} keys an {kind}" for kind in ("mget", "mset") if kind in of.mix]
+    values = f"values of {spread(of.values.size)} B"
+    return ", ".join([f"{count_of(keys.count, 'key')} ({shape})", values, *runs])

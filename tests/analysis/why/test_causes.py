@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -109,6 +111,25 @@ def test_a_part_that_no_rule_explains_is_named_by_number() -> None:
     assert second.words == "makes 2 more writes to the socket"
 
 
+def test_one_call_more_is_one() -> None:
+    for rule in causes():
+        counts_things = re.search(r"\{more\} more (\w+ )?\{\w[^|}]*\|\w[^|}]*\}", rule.words)
+        assert counts_things or (rule.more > 1 or rule.figure.endswith("_us")), rule.words
+    (read,) = findings(counted("a", recvs=1), counted("b"))
+    assert read.words == "makes 1 more read from the socket"
+    (rate,) = findings(counted("a", recvs=1.3), counted("b"))
+    assert rate.words == "makes 1.3 more reads from the socket"
+
+
+def test_the_dearest_cause_is_first_and_one_without_cost_stays() -> None:
+    units = [UnitCosts(sends=2.0, full_recvs=1.0, polls=0.5)] * 3
+    (found,) = differences(
+        [counted("a"), counted("b", turns=1, sends=18, recvs=1, gap_us=40_000, pieces=1)], units
+    )
+    causes_found = [each.cause for each in found.findings]
+    assert causes_found == ["nagle", "request in parts", "more round trips"]
+
+
 def test_nothing_is_said_below_the_error() -> None:
     assert findings(counted("a", polls=2), counted("b"))
     assert findings(counted("a", noise=2, polls=2), counted("b")) == []
@@ -169,3 +190,12 @@ def test_allocations_of_one_runtime_have_its_cost() -> None:
     assert past.own_us == priced.own_us
     (dear,) = findings(counted("go/b", **{**more, "user_us": 0.1}), counted("go/a"))
     assert dear.own_us is None
+
+
+def test_costs_of_allocations_exceed_no_difference_together() -> None:
+    more = {"copies": 1.0, "copied_bytes": 100.0, "allocations": 4.0, "allocation_us": 0.05}
+    both = findings(counted("go/b", **more, user_us=0.3), counted("go/a"))
+    assert [each.own_us is not None for each in both] == [True, True]
+    # 0.05 µs of one and 0.15 µs of three fit by themselves.
+    none = findings(counted("go/b", **more, user_us=0.18), counted("go/a"))
+    assert [each.own_us for each in none] == [None, None]

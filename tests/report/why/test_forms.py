@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib import resources
+
 import msgspec
 
 from cachemark.analysis.why.report import WhyReport, differences
@@ -70,7 +73,7 @@ def test_a_count_that_varies_has_its_error() -> None:
     assert "b and a: the counts show no difference that a rule names." in text
 
 
-def test_a_count_says_what_causes_above_it_bring() -> None:
+def test_a_count_says_what_other_causes_bring() -> None:
     one, other = Counts(turns=1.0, sends=1.0), Counts(turns=2.0, sends=5.0)
     counted = [
         CountedWork(client=name, kind="get", repetitions=[each] * 3)
@@ -78,8 +81,8 @@ def test_a_count_says_what_causes_above_it_bring() -> None:
     ]
     whole = msgspec.structs.replace(report(), counted=counted, differences=differences(counted))
     text = " ".join(RENDERERS["table"](whole, None).split())
-    assert "b waits 1 more times for a reply (2 against 1 of a). " in text
-    assert "b makes 3 more writes to the socket (5 against 1 of a, 1 by causes above). " in text
+    assert "b waits 1 more time for a reply (2 against 1 of a). " in text
+    assert "b makes 3 more writes to the socket (5 against 1 of a, 1 by other causes). " in text
 
 
 def timed(client: str, polls: float, own_us: float, kernel_us: float) -> CountedWork:
@@ -108,3 +111,71 @@ def test_the_time_between_two_clients_comes_before_its_causes() -> None:
     )
     assert time in text
     assert "(3 against 1 of a, 1 µs in the kernel)" in text.partition(time)[2]
+
+
+def answer(*counted: CountedWork, player: str = "") -> str:
+    units = [UnitCosts(polls=0.5, sends=2.0)] * 3
+    whole = msgspec.structs.replace(
+        report(),
+        counted=list(counted),
+        differences=differences(counted, units, of_servers=bool(player)),
+        unit_costs=units,
+        missing=[],
+        player=player,
+    )
+    return " ".join(RENDERERS["table"](whole, None).split())
+
+
+def test_less_own_time_is_taken_from_the_kernels() -> None:
+    text = answer(timed("a", 1, 12, 5), timed("b", 3, 10, 9))
+    parts = "1 µs by the calls below, 3 µs unexplained, but 2 µs less in its own code."
+    assert f"b takes 2 µs more CPU time than a: {parts}" in text
+    text = answer(timed("a", 1, 12, 5), timed("b", 21, 10, 9))
+    parts = "all of it in the kernel, but 2 µs less in its own code. That is less than the calls"
+    assert f"b takes 2 µs more CPU time than a: {parts}" in text
+
+
+def test_the_causes_of_the_slower_client_are_first() -> None:
+    slower = msgspec.structs.replace(timed("a", 3, 12, 8).repetitions[0], sends=0.0)
+    faster = msgspec.structs.replace(timed("b", 1, 10, 5).repetitions[0], sends=1.0)
+    text = answer(
+        CountedWork(client="a", kind="get", repetitions=[slower] * 3),
+        CountedWork(client="b", kind="get", repetitions=[faster] * 3),
+    )
+    first, second = text.index("a makes 2 more calls of poll"), text.index("b makes 1 more write ")
+    assert text.index("a takes 5 µs more CPU time than b") < first < second
+
+
+def test_servers_get_no_remedies_for_clients() -> None:
+    text = answer(timed("a", 1, 10, 5), timed("b", 3, 10, 5), player="native")
+    assert "b makes 2 more calls of poll, select or epoll (3 against 1 of a, 1 µs" in text
+    assert "Remedy" not in text
+
+
+def test_every_dash_has_a_reason_in_the_head() -> None:
+    counted = [
+        CountedWork(client=name, kind="get", repetitions=[each] * 3)
+        for name, each in (
+            ("a", Counts(switches=1.0, allocations=2.0, polls=1.0, bytes_in=5.0, faults=1.0)),
+            ("b", Counts()),
+        )
+    ]
+    whole = msgspec.structs.replace(report(), counted=counted, differences=[])
+    text = " ".join(RENDERERS["table"](whole, None).split())
+    for reason in (
+        "waits of b: a thread ended before its last ones were read.",
+        "memory of b: their runtimes do not tell all of it.",
+        "system calls of b: strace did not run.",
+        "traffic of b: no server saw it.",
+        "CPU time of b: its client null has none.",
+    ):
+        assert f"Not counted (–): {reason}" in text
+    shown = msgspec.structs.replace(whole, counted=counted[:1])
+    assert "Not counted" not in RENDERERS["table"](shown, None)
+
+
+def test_every_figure_of_the_table_can_be_absent_for_a_reason() -> None:
+    listed = resources.files("cachemark.report.why").joinpath("figures.toml").read_text("utf-8")
+    figures = tomllib.loads(listed)
+    absent = [figure for group in figures["absent"].values() for figure in group]
+    assert sorted(absent) == sorted(figures["titles"])

@@ -1,5 +1,6 @@
 """The rules of causes.toml, and which of them two clients meet. Pure."""
 
+import re
 from collections.abc import Mapping, Sequence
 from math import hypot
 from operator import mul
@@ -57,6 +58,7 @@ class WhyFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _MALLOC = {"c", "rust"}  # languages that allocate with it
+_ONE_OR_SEVERAL = re.compile(r"\{([^{}|]+)\|([^{}|]+)\}")
 
 
 def causes() -> tuple[CauseRule, ...]:
@@ -88,7 +90,7 @@ def findings(
     """The rules by which `one` does more than `other`, in the order of the rules.
 
     `units` are what single calls cost, in each repetition. A count of `one` is larger with this
-    `confidence`.
+    `confidence`. Allocations have no cost if it exceeds the difference of both clients' own code.
     """
     found: list[WhyFinding] = []
     # Figure → the amount that an earlier rule explains.
@@ -112,6 +114,10 @@ def findings(
         found.append(msgspec.structs.replace(finding, cost_us=cost_us, own_us=own_us))
         for figure, number in explained.items():
             covered[figure] = covered.get(figure, 0.0) + number
+    own_us = sum(each.own_us.value for each in found if each.own_us)
+    more = difference_of(one.repetitions, other.repetitions, "user_us")
+    if more is None or own_us > more.value:
+        return [msgspec.structs.replace(each, own_us=None) for each in found]
     return found
 
 
@@ -140,10 +146,7 @@ def _cost(
 def _own_cost(
     allocations: float, one: CountedWork, other: CountedWork, units: Sequence[UnitCosts]
 ) -> CountEstimate | None:
-    """The CPU time of allocations, if both clients have the same allocator.
-
-    None if its cost is unknown, or more than the difference of both clients' own code.
-    """
+    """The CPU time of allocations; None if both clients have other allocators."""
     # A client of an earlier answer is `FILE: LANGUAGE/NAME`.
     ids = [each.client.rpartition(": ")[2] for each in (one, other)]
     languages = {each.partition("/")[0] for each in ids}
@@ -152,9 +155,7 @@ def _own_cost(
     else:
         costs = [each.allocation_us for each in one.repetitions if len(languages) == 1]
     known = [allocations * cost for cost in costs if cost and allocations]
-    cost = mean_of(known) if len(known) == len(costs) else None
-    more = difference_of(one.repetitions, other.repetitions, "user_us")
-    return cost if cost and more and cost.value <= more.value else None
+    return mean_of(known) if len(known) == len(costs) else None
 
 
 def _finding(
@@ -178,9 +179,13 @@ def _finding(
         other_count=others.value,
         more=more,
         covered=covered,
-        words=rule.words.format(more=number(more.value)),
+        words=_in_words(rule.words, number(more.value)),
         remedy=rule.remedy,
     )
+
+
+def _in_words(words: str, more: str) -> str:
+    return _ONE_OR_SEVERAL.sub(r"\1" if more == "1" else r"\2", words).replace("{more}", more)
 
 
 def _needs_met(rule: CauseRule, one: CountedWork, other: CountedWork) -> bool:

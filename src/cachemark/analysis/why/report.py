@@ -12,7 +12,7 @@ from cachemark.model.counts import CountedWork, FoldedStacks, UnitCosts
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A client and the first one, in one kind of operation; `findings` are in the rules' order.
+    """A client and the first one, in one kind of operation; of known costs, the dearest is first.
 
     `findings` has what the client does more, `findings_of_base` what the first one does more;
     `time` is None if their CPU time is not known to differ.
@@ -47,13 +47,13 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differences(
-    counted: Sequence[CountedWork], units: Sequence[UnitCosts] = ()
+    counted: Sequence[CountedWork], units: Sequence[UnitCosts] = (), *, of_servers: bool = False
 ) -> list[Difference]:
     """Every client against the first one, by kind, with the time that `units` explain.
 
     Kinds that one of both lacks are left out, and a cache in the process beside a client of a
     server. Chance alone gives at most 1 of 100 of such answers a cause, and as few a difference in
-    CPU time.
+    CPU time. The remedies are for clients: none is given `of_servers`.
     """
     bases: dict[str, CountedWork] = {}
     pairs = [(each, bases.setdefault(each.kind, each)) for each in counted]
@@ -66,17 +66,29 @@ def differences(
         of_base = findings(base, each, units, of_causes)
         time = shares(each, base, [*own, *of_base], of_times)
         fitted = fitting([*own, *of_base], time)
+        fitted = [msgspec.structs.replace(of, remedy="") for of in fitted] if of_servers else fitted
         found.append(
             Difference(
                 kind=each.kind,
                 client=each.client,
                 base=base.client,
-                findings=fitted[: len(own)],
-                findings_of_base=fitted[len(own) :],
+                findings=_dearest_first(fitted[: len(own)]),
+                findings_of_base=_dearest_first(fitted[len(own) :]),
                 time=time,
             )
         )
     return found
+
+
+def _dearest_first(found: Sequence[WhyFinding]) -> list[WhyFinding]:
+    """The findings with known costs change places among themselves; waits, as effects, do not."""
+
+    def cost_us(of: WhyFinding) -> float:
+        costs = (of.cost_us, of.own_us) if of.figure != "switches" else ()
+        return sum(each.value for each in costs if each)
+
+    dearest = iter(sorted(filter(cost_us, found), key=cost_us, reverse=True))
+    return [next(dearest) if cost_us(each) else each for each in found]
 
 
 def _alike(base: CountedWork, other: CountedWork) -> bool:

@@ -13,12 +13,7 @@ COLUMNS = (
     *[f"baseline{end}" for end in _SIDE],
     *[f"other{end}" for end in _SIDE],
     *[f"ratio{end}" for end in _SIDE],
-    "p",
-    "p_holm",
-    "baseline_trials",
-    "other_trials",
-    "answer",
-    "reason",
+    *("p", "p_holm", "baseline_trials", "other_trials", "answer", "reason"),
 )
 
 

@@ -1,17 +1,13 @@
 """A workload, a load and a machine in words."""
 
-import re
-
-from cachemark.analysis.number_format import count_of, counted, size
+from cachemark.analysis.number_format import count_of, counted, size, spread
 from cachemark.model.experiment import Load, Placement, Workload
 from cachemark.report.model import Report
-
-_WHOLE = re.compile("[0-9]{1,15}")
 
 
 def workload(of: Workload) -> str:
     """Such as: 9 get : 1 set; 2,000 keys of 20 bytes, zipf:0.99; values of 100 bytes."""
-    described = [_operations(of), _keys(of), f"values of {_range(of.values.size)} bytes"]
+    described = [_operations(of), _keys(of), f"values of {spread(of.values.size)} bytes"]
     parts = [f"the trace {of.trace}"] if of.trace else described
     if of.hit_ratio is not None:
         parts.append(f"{of.hit_ratio:.1%} of the reads find something")
@@ -38,16 +34,8 @@ def _keys(of: Workload) -> str:
     count = "one key" if keys.count == 1 else f"{keys.count:,} keys"
     if keys.names:
         return f"keys {', '.join(keys.names[:4])}{' …' if len(keys.names) > 4 else ''}"
-    form = f"like {keys.pattern}" if keys.pattern else f"of {_range(keys.length)} bytes"
+    form = f"like {keys.pattern}" if keys.pattern else f"of {spread(keys.length)} bytes"
     return f"{count} {form}" + ("" if keys.count == 1 else f", {keys.distribution}")
-
-
-def _range(text: str) -> str:
-    """A range of numbers in words; another distribution as it is written."""
-    ends = text.split("..")
-    return (
-        " to ".join(f"{int(end):,}" for end in ends) if all(map(_WHOLE.fullmatch, ends)) else text
-    )
 
 
 def load(of: Load) -> str:

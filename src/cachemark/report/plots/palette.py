@@ -19,20 +19,9 @@ class Colour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ColourRole = Literal[
-    "paper",
-    "ink",
-    "faint",
-    "grid",
-    "first",
-    "other",
-    "yardstick",
-    "series1",
-    "series2",
-    "series3",
-    "series4",
-    "series5",
-    "series6",
-]
+    "paper", "ink", "faint", "grid", "first", "other", "yardstick",
+    "series1", "series2", "series3", "series4", "series5", "series6",
+]  # fmt: skip
 
 ROLES: dict[ColourRole, Colour] = {
     "paper": Colour(light="#ffffff", dark="#171b20"),

@@ -33,12 +33,11 @@ def document(of: WhyReport) -> Document:
 
 
 def _parts(of: WhyReport, kind: str) -> list[DocumentPart]:
-    counted = [each for each in of.counted if each.kind == kind]
+    counts, all_works = _counted(of, kind), [each for each in of.counted if each.kind == kind]
     failures = [
-        f"{each.client} was not counted: {each.failure}." for each in counted if each.failure
+        f"{each.client} was not counted: {each.failure}." for each in all_works if each.failure
     ]
     found = [text for each in of.differences if each.kind == kind for text in sentences(each)]
-    counts = [each for each in counted if not each.failure]
     return [
         DocumentPart(title=kind, table=_table(counts) if counts else None, whole=True),
         DocumentPart(items=[*failures, *found]),
@@ -82,12 +81,15 @@ def head(of: WhyReport) -> list[str]:
         f"Versions: {', '.join(f'{client} {version}' for client, version in versions.items())}.",
         "± is the error (99 %) over the repetitions.",
         *of.missing,
+        *_absences(of),
     ]
 
 
 def sentences(of: Difference) -> list[str]:
-    """The differences between two clients in one kind of operation."""
+    """The differences in one kind of operation; first the causes of who takes more CPU time."""
     found = [*of.findings, *of.findings_of_base]
+    if of.time and of.time.client == of.base:
+        found = [*of.findings_of_base, *of.findings]
     if not found:
         none = f"{of.client} and {of.base}: the counts show no difference that a rule names."
         return [none, *_time(of.time)]
@@ -102,29 +104,34 @@ def first_sentences(of: WhyReport) -> list[str]:
     differing = [
         each for each in of.differences if each.time or each.findings or each.findings_of_base
     ]
-    return [
-        f"Why, for each {each.kind}: {' '.join(sentences(each)[: 2 if each.time else 1])}"
-        for each in differing or of.differences
-    ]
+    lines: list[str] = []
+    for each in differing or of.differences:
+        named = [_sentence(cause) for cause in (*each.findings, *each.findings_of_base)]
+        words = [*_time(each.time), named[0]] if named else sentences(each)
+        lines.append(f"Why, for each {each.kind}: {' '.join(words)}")
+    return lines
 
 
 def _time(of: TimeShares | None) -> list[str]:
     """How the CPU time between two clients is shared out; empty if it is not known to differ."""
     if of is None:
         return []
-    own = f"{_us(of.own_code)} of them in its own code"
+    less, own = of.own_code.value < 0, f"{_us(of.own_code)} of them in its own code"
+    if less:
+        mirrored = msgspec.structs.replace(of.own_code, value=-of.own_code.value)
+        own = f"{_us(mirrored)} less in its own code"
+    unshared = ""
     if of.explained is None and of.own_code.value > of.more.value:
         own, kernel = f"{_us(of.own_code)} more in its own code", "and less in the kernel"
     elif of.explained is None or of.unexplained is None:
-        kernel = (
-            "the rest in the kernel. That is less than the calls below cost by themselves, so it "
-            "is not shared out"
-        )
+        kernel = f"{'all of it' if less else 'the rest'} in the kernel"
+        unshared = " That is less than the calls below cost by themselves, so it is not shared out."
     elif of.explained.value or of.explained.error:
         kernel = f"{_us(of.explained)} by the calls below, {_us(of.unexplained)} unexplained"
     else:
         kernel = f"{_us(of.unexplained)} unexplained, in the kernel"
-    return [f"{of.client} takes {_us(of.more)} more CPU time than {of.other}: {own}, {kernel}."]
+    parts = f"{kernel}, but {own}" if less else f"{own}, {kernel}"
+    return [f"{of.client} takes {_us(of.more)} more CPU time than {of.other}: {parts}.{unshared}"]
 
 
 def _us(of: CountEstimate) -> str:
@@ -133,30 +140,69 @@ def _us(of: CountEstimate) -> str:
 
 def _sentence(of: WhyFinding) -> str:
     counts = f"{number(of.count)} against {number(of.other_count)} of {of.other}"
-    counts += "" if number(of.covered) == "0" else f", {number(of.covered)} by causes above"
+    counts += "" if number(of.covered) == "0" else f", {number(of.covered)} by other causes"
     cost = f", {_us(of.cost_us)} in the kernel" if of.cost_us else ""
     cost += f", {_us(of.own_us)} in its own code" if of.own_us else ""
-    return f"{of.client} {of.words} ({counts}{cost}). Remedy: {of.remedy}."
+    remedy = f" Remedy: {of.remedy}." if of.remedy else ""
+    return f"{of.client} {of.words} ({counts}{cost}).{remedy}"
+
+
+class _Figures(msgspec.Struct, frozen=True):
+    """figures.toml: the title of each figure, and the figures that are absent for a reason."""
+
+    titles: dict[str, str]
+    absent: dict[str, list[str]]
 
 
 @cache
-def _rows() -> dict[str, str]:
+def _figures() -> _Figures:
     text = resources.files("cachemark.report.why").joinpath("figures.toml").read_bytes()
-    return msgspec.toml.decode(text, type=dict[str, str])
+    return msgspec.toml.decode(text, type=_Figures)
 
 
 # Events rarer than in every twentieth operation are no part of one.
 _LEAST_SHOWN = 0.05
 
 
+def _rows(counted: Sequence[CountedWork]) -> dict[str, list[CountEstimate | None]]:
+    """The figures of these clients, without those that are 0 for all."""
+    found = {
+        figure: [estimate_of(each.repetitions, figure) for each in counted]
+        for figure in _figures().titles
+    }
+    return {
+        figure: row
+        for figure, row in found.items()
+        if any(each is not None and abs(each.value) >= _LEAST_SHOWN for each in row)
+    }
+
+
 def _table(counted: Sequence[CountedWork]) -> Table:
-    """Figures that are 0 for all of these clients are left out."""
-    rows: list[list[str]] = []
-    for figure, title in _rows().items():
-        found = [estimate_of(each.repetitions, figure) for each in counted]
-        if any(each is not None and abs(each.value) >= _LEAST_SHOWN for each in found):
-            rows.append([title, *(_cell(each, figure) for each in found)])
+    rows = [
+        [_figures().titles[figure], *(_cell(each, figure) for each in row)]
+        for figure, row in _rows(counted).items()
+    ]
     return plain_table(["for one operation", *(each.client for each in counted)], rows)
+
+
+def _absences(of: WhyReport) -> list[str]:
+    """The reasons of the dashes in the tables."""
+    lines: list[str] = []
+    for reason, figures in _figures().absent.items():
+        without = dict.fromkeys(
+            each.client
+            for kind in {each.kind for each in of.counted}
+            for counted in [_counted(of, kind)]
+            for figure, row in _rows(counted).items()
+            for each, cell in zip(counted, row, strict=True)
+            if figure in figures and cell is None
+        )
+        lines += [f"Not counted (–): {reason.format(', '.join(without))}."] if without else []
+    return lines
+
+
+def _counted(of: WhyReport, kind: str) -> list[CountedWork]:
+    return [each for each in of.counted if each.kind == kind and not each.failure]
 
 
 def _cell(found: CountEstimate | None, figure: str) -> str:

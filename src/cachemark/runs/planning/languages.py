@@ -21,19 +21,13 @@ class LanguageCost(NamedTuple):
 # client in the column `memory` of `python benchmarks/slices.py CLIENT…`, and about half of it more,
 # as experiments have larger tapes.
 COSTS = {
-    "c": LanguageCost(0.1, 16),
-    "go": LanguageCost(0.1, 40),
-    "java": LanguageCost(1.4, 220),
-    "native": LanguageCost(0.1, 48),
-    "node": LanguageCost(0.35, 120),
-    "perl": LanguageCost(0.15, 30),
-    "php": LanguageCost(0.15, 40),
-    "pypy": LanguageCost(0.6, 150),
-    "python": LanguageCost(0.35, 50),
-    "reference": LanguageCost(0.2, 30),
-    "ruby": LanguageCost(0.35, 50),
-    "rust": LanguageCost(0.1, 16),
-}
+    "c": LanguageCost(0.1, 16), "go": LanguageCost(0.1, 40),
+    "java": LanguageCost(1.4, 220), "native": LanguageCost(0.1, 48),
+    "node": LanguageCost(0.35, 120), "perl": LanguageCost(0.15, 30),
+    "php": LanguageCost(0.15, 40), "pypy": LanguageCost(0.6, 150),
+    "python": LanguageCost(0.35, 50), "reference": LanguageCost(0.2, 30),
+    "ruby": LanguageCost(0.35, 50), "rust": LanguageCost(0.1, 16),
+}  # fmt: skip
 # A worker in a language that is not in the table, such as `command:`.
 _OTHER = LanguageCost(0.4, 64)
 
