@@ -153,7 +153,9 @@ func (c *changed) callBeside() {
 				uintptr(unsafe.Pointer(&short)), 0, 0)
 		}
 	case "a sleep":
-		_, _, _ = syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&short)), 0, 0)
+		for i := 0; i < often; i++ {
+			_, _, _ = syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&short)), 0, 0)
+		}
 	case "a file":
 		_, _, _ = syscall.Syscall(syscall.SYS_ACCESS, uintptr(unsafe.Pointer(&root[0])), 0, 0)
 	case "a fault":

@@ -16,7 +16,7 @@ my %beside = (
     'a timer'         => sub ($sock) { setitimer ITIMER_REAL, 10_000 },
     'options'         => sub ($sock) { no_delay($sock, 1) },
     'a pipe'          => \&wake,
-    'a sleep'         => sub ($sock) { usleep 50 },
+    'a sleep'         => sub ($sock) { usleep 50 for 1 .. 5 },
     'a file'          => sub ($sock) { stat '/' },
     'other calls'     => sub ($sock) { my @same = map { getppid } 1 .. 3 },
 );

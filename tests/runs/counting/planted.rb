@@ -43,7 +43,7 @@ module Planted
     when 'two writes' then return super(data[0, 3]) + super(data[3..])
     when 'a lock' then LOCK.synchronize { NEVER.wait(LOCK, SHORT_US / 1e6) }
     when 'an empty read' then 5.times { read_nonblock(1, exception: false) } # it has some itself
-    when 'a sleep' then SLEEP.call(SHORT_US)
+    when 'a sleep' then 5.times { SLEEP.call(SHORT_US) } # a reply may come meanwhile
     when 'other calls' then 3.times { Process.ppid }
     when 'a collection' then GC.start(full_mark: false)
     when 'a fault' then touch

@@ -41,7 +41,7 @@ LETTERS: dict[str, str] = {
 # Each operation waits for 40 ms: too long to count allocations of thousands.
 SLOW = "Nagle"
 # On a busy machine these counts vary: they are clear in as many repetitions as `why` has.
-NOISY = ("a collection", "a fault", "a lock", "another thread", "polls")
+NOISY = ("a collection", "a fault", "a lock", "a sleep", "another thread", "polls")
 NOISY_REPEAT = 5
 
 
