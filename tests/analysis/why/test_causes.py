@@ -130,6 +130,17 @@ def test_the_dearest_cause_is_first_and_one_without_cost_stays() -> None:
     assert causes_found == ["nagle", "request in parts", "more round trips"]
 
 
+def test_a_poll_before_each_of_many_reads_is_no_cause_of_its_own() -> None:
+    units = [UnitCosts(full_recvs=0.3, polls=0.4)] * 3
+    (found,) = differences([counted("a"), counted("b", recvs=9, polls=9)], units)
+    assert [each.cause for each in found.findings] == ["reply in parts"]
+    (found,) = differences([counted("a"), counted("b", recvs=1, polls=3)], units)
+    assert [(each.cause, each.more.value) for each in found.findings] == [
+        ("poll before each read", 2),
+        ("reply in parts", 1),
+    ]
+
+
 def test_nothing_is_said_below_the_error() -> None:
     assert findings(counted("a", polls=2), counted("b"))
     assert findings(counted("a", noise=2, polls=2), counted("b")) == []
