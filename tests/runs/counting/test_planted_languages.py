@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import getsource
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from cachemark.host.system_calls import missing_reason
 from cachemark.model.experiment import Keys, Load, Values, Workload
 from cachemark.runs.counting.counting import CountingPlan, count
 from tests.runs.counting.planted_copies import CHANGED, CHANGES, causes_of, original, planted
+from tests.runs.counting.test_profile import FUNCTIONS
 
 pytestmark = pytest.mark.skipif(bool(missing_reason()), reason="apt-get install strace")
 
@@ -38,6 +40,16 @@ LETTERS: dict[str, str] = {
     "python": "P",
     "ruby": "R",
 }
+FILES = {
+    "c": "planted.c",
+    "go": "planted.go",
+    "java": "Planted.java",
+    "node": "planted.js",
+    "perl": "planted.pm",
+    "python": "planted_python.txt",
+    "ruby": "planted.rb",
+}
+PAGE = Path(__file__).parents[3] / "docs" / "why.md"
 # Each operation waits for 40 ms: too long to count allocations of thousands.
 SLOW = "Nagle"
 # On a busy machine these counts vary: they are clear in as many repetitions as `why` has.
@@ -100,8 +112,23 @@ def test_all_planted_causes_are_named_first(language: str, tmp_path: Path) -> No
     assert first_causes(found) == expected
 
 
+def test_each_copy_has_the_changes_that_the_matrix_names() -> None:
+    for language, file in FILES.items():
+        source = (Path(__file__).parent / file).read_text() + getsource(CHANGED[language])
+        names = causes_of(language)
+        assert not [name for name in names if f'"{name}"' not in source.replace("'", '"')], language
+        others = CHANGES.keys() - names
+        assert not [name for name in others if f'"{name}"' in source.replace("'", '"')], language
+
+
+def test_a_dozen_causes_are_planted_in_three_languages() -> None:
+    assert sum(len(each.languages.split()) >= 3 for each in CHANGES.values()) >= 12
+
+
 def test_the_docs_matrix_is_that_of_the_planted_copies() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "why.md").read_text()
+    page = PAGE.read_text()
+    (profiled,) = re.findall(r"\[profiles\]\(#profiles\) show it \(([A-Z ]+)\)", page)
+    assert profiled.split() == sorted(LETTERS[name] for name in FUNCTIONS)
     planted_in = {
         each.cause: "".join(LETTERS[name] for name in each.languages.split())
         for each in CHANGES.values()
