@@ -19,6 +19,7 @@ _RATE_HZ = 500
 _HERE = Path(__file__).resolve().parent
 _PROGRAM = _HERE / ".venv" / "bin" / "py-spy"
 _MISSING = "# missing: no py-spy: cachemark setup python\n"
+_OTHER_INTERPRETER = "# missing: no sampler of PyPy: py-spy reads CPython alone\n"
 _FILE = re.compile(r"\((/[^():]*)")
 
 
@@ -27,6 +28,9 @@ def sampled(request):
     """Sample this process until the end of the context, if it is for a measured run."""
     path = os.environ.get("CACHEMARK_PROFILE")
     if not path or request["phase"] != "measure":
+        yield
+    elif sys.implementation.name != "cpython":
+        Path(path).write_text(_OTHER_INTERPRETER)
         yield
     elif not _PROGRAM.exists():
         Path(path).write_text(_MISSING)
@@ -57,7 +61,8 @@ def _stacks(raw, said):
     """py-spy's stacks, with files as the classes know them."""
     if not raw.exists():
         may = "it may trace as root, or where kernel.yama.ptrace_scope is 0"
-        return f"# missing: py-spy: {' '.join(said.split())} ({may})\n"
+        reason = " ".join(said.partition("Stack backtrace")[0].split())
+        return f"# missing: py-spy: {reason} ({may})\n"
     lines = [f"# sampler: {subprocess.check_output([_PROGRAM, '--version'], text=True)}"]
     lines += [f"{_FILE.sub(_named, line)}\n" for line in raw.read_text().splitlines()]
     raw.unlink()

@@ -75,6 +75,11 @@ STACKS = [
     ("c", f"{C_LANE};__send (libc.so.6);tcp_sendmsg ([kernel])", "kernel"),
     ("c", f"{C_LANE};recorder_note (cachemark/recorder_note)", "cachemark's loop"),
     ("rust", "memcache::client::Client::get (worker);core::str::from_utf8 (worker)", "library"),
+    (
+        "rust",
+        "async_memcached::Client::drive_receive (worker);__rustc::__rust_alloc (worker)",
+        "library",
+    ),
     ("rust", "<&mio::net::TcpStream as std::io::Write>::write (worker)", "socket wrapper"),
     ("php", f"{PHP};memcached_get (libmemcached.so.11);_emalloc (php8.2)", "library"),
     ("php", f"{PHP};zend_hash_find (php8.2)", "cachemark's loop"),
@@ -111,6 +116,8 @@ def test_a_stack_has_the_class_of_its_innermost_known_function(
 def test_the_function_of_the_library_is_the_innermost_one() -> None:
     assert library_function(f"{LANE};{GET};loads (python/json/__init__.py:299)", "python") == GET
     assert library_function(LANE, "python") == ""
+    get = "async_memcached::Client::get (worker)"
+    assert library_function(f"{get};__rustc::__rust_alloc (worker)", "rust") == get
 
 
 def test_shares_are_percentages_with_the_error_of_the_sampling() -> None:

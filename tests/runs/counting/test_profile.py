@@ -73,6 +73,14 @@ def test_a_client_is_sampled_by_the_tool_of_its_language(name: str) -> None:
     assert shares.classes.keys() >= {"library"} or shares.functions
 
 
+def test_an_interpreter_without_a_sampler_says_so() -> None:
+    spec = parse_client("pypy/pymemcache", registry(process.binary_path()))
+    if missing := spec.client.missing():
+        pytest.skip(missing)
+    (profile,) = count(planned(spec), process.binary_path(), lambda _: None).profiles
+    assert profile.failure == "no sampler of PyPy: py-spy reads CPython alone"
+
+
 def planned(client: ClientSpec) -> CountingPlan:
     return CountingPlan(
         clients=[client],
