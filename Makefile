@@ -32,7 +32,7 @@ bench: ## Set up, then find the fastest Python client on this machine (about 5 m
 python-libraries: $(UV)
 	@workers/python/setup >/dev/null 2>&1 || true
 
-results: debian ## Set up every language, play the suites of docs/results.md again and draw their pictures, on a quiet machine (about 35 minutes)
+results: debian ## Set up every language, play the suites of docs/results.md again and draw their pictures, on a quiet machine (about an hour)
 	@$(MAKE) --no-print-directory languages
 	@$(RUN) python benchmarks/results.py
 

@@ -1,17 +1,18 @@
 """Play the suites, keep each run as an archive, and write docs/results.md from the archives.
 
-    python benchmarks/results.py                  play all suites, on a quiet machine (35 minutes)
+    python benchmarks/results.py                  play all suites, on a quiet machine (an hour)
     python benchmarks/results.py quick clients    only some
+    python benchmarks/results.py --pages          only the runs with the cells of published pages
     python benchmarks/results.py --draw           play nothing, only draw
 
 Started again after it was stopped, it goes on with the run that was not over.
 
 `docs/runs/SUITE.zip` is the run. From it come `docs/pictures/SUITE.png`, the suite's section of
 `docs/results.md`, and what README shows of `quick`. The clients play in turns where the suite
-allows it: not where a workload ends by itself. If that run has few cells of the suite's
-published page, `docs/runs/SUITE-page.zip` is another, which has them. `docs/data/published.csv`
-has the published figures beside today's, `docs/data/results-before.csv` the leads of the runs that
-stood in the book before.
+allows it: not where a workload ends by itself. If that run lacks cells of the suite's published
+page, `docs/runs/SUITE-page.zip` is another, which has them. `docs/data/published.csv` has the
+published figures beside today's, `docs/data/results-before.csv` the leads of the runs that stood in
+the book before.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +83,17 @@ _RUBY_STORES = """
     ruby/memcached_store@defaults?values=array&local_cache=on
 """
 
+# A table for each number of processes, and one of a million operations.
+_CONSTCACHE_TABLES = " ".join(
+    [f"{kind}-{of}" for kind in ("set", "get") for of in (1, 2, 5, 10, 20, 50, 100)]
+    + ["get-1-million"]
+)
+_CONSTCACHE_CLIENTS = """
+    php/memcached php/memcached?compression=on&compression_threshold=100
+    php/shared-store?memory=2g&hash_power=16 php/shared-store?memory=2g&hash_power=20
+    php/apcu?entries_hint=1048576 native/shm?memory=2g&hash_power=20
+"""
+
 SUITES = {
     "quick": Suite(
         (),
@@ -91,7 +104,9 @@ SUITES = {
     ),
     # Not in turns: with 256 callers, slices would tell too high a rate.
     "java-clients": Suite(
-        ("--quick", "--blocks", "4"), "Operations per second of three Java clients"
+        ("--quick", "--blocks", "4"),
+        "Operations per second of three Java clients",
+        (("--quick", "--blocks", "1", "--threads", "128"),),
     ),
     "ruby-clients": Suite(
         (
@@ -129,7 +144,13 @@ SUITES = {
     "inprocess-vs-network": Suite(
         ("--quick", "--workload", "set-1", "--workload", "get-1"),
         "Shared memory beside memcached: sets and gets of one process",
-        (("--quick",),),
+        (
+            (
+                *("--blocks", "1"),
+                *_options("--workload", _CONSTCACHE_TABLES),
+                *_options("--client", _CONSTCACHE_CLIENTS),
+            ),
+        ),
     ),
 }
 
@@ -161,11 +182,11 @@ def play(suite: str, options: tuple[str, ...], archive: Path, store: Path) -> No
         keep_leads(suite)
     archive.parent.mkdir(exist_ok=True)
     archive.unlink(missing_ok=True)
-    export_run(run, archive)
+    export_run(run, archive, zipfile.ZIP_LZMA)
     (store / _KEPT).touch()
 
 
-def play_all(suites: list[str], runs: Path) -> None:
+def play_all(suites: list[str], runs: Path, *, only_pages: bool) -> None:
     """Play the runs of some suites; a second call goes on where the first was stopped."""
     stores: list[Path] = []
     for name in suites:
@@ -173,6 +194,8 @@ def play_all(suites: list[str], runs: Path) -> None:
         archives = [archive_of(name), *page_archives_of(name)]
         for archive, options in zip(archives, [suite.options, *suite.pages], strict=True):
             is_page = archive != archive_of(name)
+            if only_pages and not is_page:
+                continue
             if is_page and suite.pages_need and suite.pages_need not in os.environ:
                 print(f"{archive.name} stays as it is: set {suite.pages_need} to play it again")
                 continue
@@ -237,8 +260,9 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
             picture = SUITES[suite].picture
             of = section(suite, command, report, answers, picture=picture, before=before)
             sections.append(of)
-            of_pages = [load_report(stored(of, folder)) for of in page_archives_of(suite)]
-            beside += [row for of in of_pages or [report] for row in published(suite, of)]
+            pages = [of for of in page_archives_of(suite) if of.exists()]
+            of_pages = [load_report(stored(of, folder)) for of in pages]
+            beside += published(suite, [*of_pages, report])
             if suite == "quick":
                 text = README.read_text(encoding="utf-8")
                 drawn[README] = readme(text, run).encode()
@@ -253,7 +277,7 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
 def main(options: argparse.Namespace) -> None:
     """Play what was asked for, then draw the page of all archives again."""
     if not options.draw:
-        play_all(options.suites, options.runs)
+        play_all(options.suites, options.runs, only_pages=options.pages)
     for path, content in draw([suite for suite in SUITES if archive_of(suite).exists()]).items():
         path.write_bytes(content)
         print(path)
@@ -262,6 +286,7 @@ def main(options: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("suites", nargs="*", default=list(SUITES), help=", ".join(SUITES))
+    parser.add_argument("--pages", action="store_true", help="only published pages' runs")
     parser.add_argument("--draw", action="store_true", help="play nothing")
     parser.add_argument("--runs", type=Path, default=Path("results"), help="folder of the runs")
     given = parser.parse_args()

@@ -11,7 +11,7 @@ import msgspec
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Ranking
 from cachemark.analysis.rounds.texts import plus_minus_percent, ratio_words
 from cachemark.report.markdown import one_line
-from cachemark.report.model import Report
+from cachemark.report.model import Report, Section
 
 _PROSE_COLUMNS = 119
 # An interval that is wider than this, in percent either way, is left out.
@@ -137,16 +137,19 @@ def _wrapped(text: str, bullet: str = "") -> str:
     )
 
 
-def published(suite: str, report: Report) -> list[list[str]]:
-    """The published figures of a suite beside its run's, a row for each figure.
+def published(suite: str, reports: Sequence[Report]) -> list[list[str]]:
+    """The published figures of a suite beside its runs', a row for each figure.
 
-    Each has suite, date, table, cell, figure and value.
+    Each has suite, date, table, cell, figure and value. The first report that has a table gives it.
     """
-    date = report.header.created_at[:10]
+    tables: dict[str, tuple[str, Section]] = {}
+    for report in reports:
+        for of in report.sections:
+            if of.topic == "published" and not of.prose:
+                tables.setdefault(of.title, (report.header.created_at[:10], of))
     return [
-        [suite, date, section.title, row[0], name, value]
-        for section in report.sections
-        if section.topic == "published" and not section.prose
+        [suite, date, title, row[0], name, value]
+        for title, (date, section) in tables.items()
         for row in section.rows
         for name, value in zip(_figures(section.columns), row[1:], strict=True)
     ]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cachemark.model.errors import UsageError
@@ -47,9 +48,9 @@ def members(path: Path) -> Members:
         return {name: found.read(name) for name in found.namelist()}
 
 
-def packed(path: Path, content: Members) -> Path:
+def packed(path: Path, content: Members, packing: int = zipfile.ZIP_DEFLATED) -> Path:
     """An archive of any content."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(path, "w", packing) as made:
         for name, data in content.items():
             made.writestr(name, data)
     return path
@@ -87,6 +88,16 @@ def test_there_and_back(run: Run, exported: Path, tmp_path: Path) -> None:
     assert there == {name: data for name, data in files(run.folder).items() if name != "lock"}
     with open_run(run.id, tmp_path / "there") as again:
         again.append([trials("a", 500, 4)[3]])  # what was imported is a run like any other
+
+
+def test_lzma_archive_is_imported_whole(run: Run, exported: Path, tmp_path: Path) -> None:
+    made = export_run(run, tmp_path / "lzma.zip", zipfile.ZIP_LZMA)
+    packings = {member.compress_type for member in zipfile.ZipFile(made).infolist()}
+    assert packings == {zipfile.ZIP_LZMA}
+    assert members(made) == members(exported)
+    found, new = import_run(made, tmp_path / "there")
+    assert new
+    assert export_run(found, tmp_path / "again.zip").read_bytes() == exported.read_bytes()
 
 
 def test_the_same_run_gives_the_same_bytes(run: Run, exported: Path, tmp_path: Path) -> None:
@@ -250,6 +261,29 @@ def test_a_bomb_is_stopped_at_what_it_admits(exported: Path, tmp_path: Path) -> 
     refused(path, tmp_path / "there", "longer than its manifest")
 
 
+def test_an_lzma_bomb_is_unpacked_in_small_steps(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unpacked at once, it would need more memory than an import may take."""
+    limits = msgspec.structs.replace(archive._LIMITS, memory_bytes=72 * 2**20)
+    monkeypatch.setattr(archive, "_LIMITS", limits)
+    bomb = {**members(exported), "report.md": b"0" * 100_000_000}
+    path = packed(tmp_path / "bomb.zip", bomb, zipfile.ZIP_LZMA)
+    assert path.stat().st_size < 200_000
+    refused(path, tmp_path / "there", "longer than its manifest")
+
+
+def test_an_lzma_dictionary_beyond_the_memory_is_refused(exported: Path, tmp_path: Path) -> None:
+    """The head of an LZMA member says how much memory its dictionary takes."""
+    path = packed(tmp_path / "bad.zip", members(exported), zipfile.ZIP_LZMA)
+    data = bytearray(path.read_bytes())
+    name = data.index(b"run.json")
+    head = data.index(b"\x05\x00\x5d", name)  # the length of the properties, and their first byte
+    data[head + 3 : head + 7] = b"\xff" * 4
+    path.write_bytes(data)
+    refused(path, tmp_path / "there", "needs more than 1024 MiB of memory")
+
+
 def test_more_than_the_limit_is_refused(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,8 +316,10 @@ def test_what_is_no_whole_archive_is_refused(exported: Path, tmp_path: Path, par
 
 
 @pytest.mark.slow("imports an archive once for each byte of its directory")
-def test_a_flipped_bit_is_found_anywhere(exported: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_a_flipped_bit_is_found_anywhere(run: Run, tmp_path: Path, packing: int) -> None:
     """In content, names or the directory: refused, or of no account to what is kept."""
+    exported = export_run(run, tmp_path / "run.zip", packing)
     whole = exported.read_bytes()
     path = tmp_path / "flipped.zip"
     content = {name: data for name, data in members(exported).items() if name != "manifest.json"}
