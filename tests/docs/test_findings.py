@@ -1,0 +1,78 @@
+"""Findings about clients name functions that the libraries of today still have."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.docs.test_data import rows
+
+# C and PHP have only compiled libraries here.
+FINDINGS = [
+    row for row in rows("why-findings-2026-11") if not row["client"].startswith(("c/", "php/"))
+]
+WORKERS = ROOT / "workers"
+GEMS = {"dalli": "dalli", "mem_cache_store": "activesupport"}
+MODULES = {"gomemcache": "bradfitz", "gomemcache-grafana": "grafana"}
+JARS = {"elasticache": "elasticache-java-cluster-client"}
+
+
+def said(*command: str) -> str:
+    """What a program of a language says; empty if it is not installed, or fails."""
+    if not shutil.which(command[0]):
+        return ""
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def folders(language: str, library: str, version: str) -> list[Path]:
+    """Where the library's sources may be on this machine."""
+    if language == "python":
+        return [*(WORKERS / "python" / ".venv" / "lib").glob("python3*/site-packages")]
+    if language == "rust":
+        sources = Path.home() / ".cargo" / "registry" / "src"
+        return [*sources.glob(f"*/{library}-{version}")]
+    if language == "go" and (modules := said("go", "env", "GOMODCACHE")):
+        return [Path(modules) / "github.com" / MODULES[library] / f"gomemcache@{version}"]
+    if language == "ruby":
+        asked = f"puts Gem::Specification.find_by_name('{GEMS[library]}').full_gem_path"
+        found = said("ruby", "-e", asked)
+        return [Path(found)] if found.endswith(f"-{version.partition(' ')[0]}") else []
+    return []
+
+
+def source(client: str, version: str, file: str) -> bytes:
+    """A source file, or a class with the names of its methods; empty if it is not here."""
+    language, library = client.split("/")
+    if language == "java":
+        jars = (WORKERS / "java" / "target" / "lib").glob(
+            f"{JARS.get(library, library)}-{version}.jar"
+        )
+        wanted = f"/{file.removesuffix('.java')}.class"
+        return b"".join(
+            opened.read(name)
+            for opened in map(zipfile.ZipFile, jars)
+            for name in opened.namelist()
+            if name.endswith(wanted)
+        )
+    found = [folder / file for folder in folders(language, library, version)]
+    return b"".join(path.read_bytes() for path in found if path.exists())
+
+
+@pytest.mark.parametrize("number", range(len(FINDINGS)))
+def test_a_finding_names_functions_that_its_library_has(number: int) -> None:
+    row = FINDINGS[number]
+    places = [place.split(": ") for place in row["place"].split("; ")]
+    texts = [source(row["client"], row["version"], file) for file, _ in places]
+    if not any(texts):
+        pytest.skip(f"the sources of {row['client']} {row['version']} are not on this machine")
+    for text, (file, named) in zip(texts, places, strict=True):
+        assert text, f"{file} is not in {row['client']} {row['version']}"
+        for name in named.split(", "):
+            function = re.split(r"::|\.", name)[-1]
+            assert re.search(rb"\b%s\b" % function.encode(), text), f"{file} has no {name}"
