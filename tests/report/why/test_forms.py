@@ -146,6 +146,11 @@ def test_the_causes_of_the_slower_client_are_first() -> None:
     assert text.index("a takes 5 µs more CPU time than b") < first < second
 
 
+def test_time_that_is_not_known_to_differ_is_said() -> None:
+    text = answer(timed("a", 1, 10, 5), timed("b", 3, 10, 5))
+    assert "b and a: their CPU time is not known to differ. b makes 2 more calls" in text
+
+
 def test_servers_get_no_remedies_for_clients() -> None:
     text = answer(timed("a", 1, 10, 5), timed("b", 3, 10, 5), player="native")
     assert "b makes 2 more calls of poll, select or epoll (3 against 1 of a, 1 µs" in text

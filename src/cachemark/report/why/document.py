@@ -87,13 +87,14 @@ def head(of: WhyReport) -> list[str]:
 
 def sentences(of: Difference) -> list[str]:
     """The differences in one kind of operation; first the causes of who takes more CPU time."""
+    time = _time(of.time) or [f"{of.client} and {of.base}: their CPU time is not known to differ."]
     found = [*of.findings, *of.findings_of_base]
     if of.time and of.time.client == of.base:
         found = [*of.findings_of_base, *of.findings]
     if not found:
         none = f"{of.client} and {of.base}: the counts show no difference that a rule names."
-        return [none, *_time(of.time)]
-    return [*_time(of.time), *(_sentence(each) for each in found)]
+        return [none, *time]
+    return [*time, *(_sentence(each) for each in found)]
 
 
 def first_sentences(of: WhyReport) -> list[str]:
