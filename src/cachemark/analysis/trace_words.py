@@ -1,4 +1,4 @@
-"""How a tape differs from its trace, in words: for the plan and for reports. Pure."""
+"""The differences of a tape from its trace, in words: for the plan and for reports. Pure."""
 
 from cachemark.model.tape_facts import TapeFacts, TraceFacts
 

@@ -65,7 +65,7 @@ Spec = dict[str, Any]
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
-    """A plot as data. `alt` describes it for those who cannot see it; `table` has every figure.
+    """A plot as data. `alt` describes it for readers who cannot see it; `table` has every figure.
 
     `subtitle` names workload, load and server, if the title does not.
     """

@@ -23,7 +23,7 @@ def explain_cell(report: Report, outcomes: Sequence[Outcome], cell: Cell) -> lis
     """Lines of text about one cell of a run."""
     own = [outcome for outcome in outcomes if outcome.trial.cell == cell]
     rows = [row.summary for group in report.groups for row in group.rows]
-    # The summary of the table, whose rate is at the level of the ranking.
+    # The report's table has its rate at the level of the ranking, so its summary comes first.
     summary = next(of for of in [*rows, *summarise(own)] if of.cell == cell)
     return [
         cell_title(cell),

@@ -38,7 +38,7 @@ def loaded_lines(outcomes: Sequence[Outcome], *, searched: bool) -> list[str]:
     if not shares or median(shares) < _LOADED_PERCENT:
         return []
     if not any(outcome.verdict == "VALID" for outcome in outcomes):
-        return []  # the reasons of the trials say it, and there are no ratios
+        return []  # each trial has its reason, and there are no ratios
     moved = (
         "A rate that a search found is a lower bound: a quiet machine may meet the objective at "
         "higher ones"

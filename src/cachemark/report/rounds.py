@@ -138,7 +138,7 @@ def standing_lines(ranked: QuestionStandings) -> list[str]:
 
 
 def ordered_places(ranking: Ranking) -> list[Place]:
-    """The places of a ranking, with those that are no choices among them."""
+    """The places of a ranking, with arms outside of it, such as yardsticks, in order."""
     return sorted([*ranking.places, *ranking.beside], key=lambda place: place_order(place, ranking))
 
 

@@ -227,7 +227,7 @@ def self_comparison(group: Group) -> str:
 
 
 def _hits_and_misses(kind: KindSummary, summary: CellSummary) -> list[str]:
-    """A group is no read: it has neither."""
+    """Hits and misses as text; empty for groups, which are not reads."""
     if kind is summary.groups:
         return ["", ""]
     return ["–" if count is None else counted(count) for count in (kind.hits, kind.misses)]

@@ -21,18 +21,18 @@ def draw(document: Document, width: int | None) -> str:
 
 
 def print_table(console: Console, columns: Sequence[str], rows: list[list[str]]) -> None:
-    """Print a table of text, whose cells are folded where they do not fit; nothing without rows."""
+    """Print a table of text, unless it has no rows; cells that do not fit are folded."""
     if rows:
         console.print(rich_table(plain_table(columns, rows, prose=True), None))
 
 
 def print_toned(console: Console, word: Toned, text: str) -> None:
-    """Print a word in its style, and a text behind it; on what is no terminal, on one line."""
+    """Print a word in its style and a text behind it; outside of a terminal, on one line."""
     console.print(f"{_markup(word)}  {escape(text)}", soft_wrap=not console.is_terminal)
 
 
 def print_document(console: Console, document: Document, *, wrapped: bool = False) -> None:
-    """Print a document; on what is no terminal, sentences stay whole if they are not `wrapped`."""
+    """Print a document; outside of a terminal, only `wrapped` breaks its sentences into lines."""
     for number, part in enumerate(document.parts_on("console")):
         # A table without a title belongs to the part before it.
         if number and (part.title or not part.table):
@@ -60,7 +60,7 @@ def _print_whole(console: Console, table: Table) -> None:
 
 
 def _figures(table: Table, width: int) -> RichTable:
-    """A table whose figures are whole."""
+    """The table with names folded to `width`; a figure is never split."""
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index, (column, each) in enumerate(zip(table.titles, widths(table, width), strict=True)):
         figures = index and any(_is_figure(row[index]) for row in table.rows)
@@ -85,8 +85,8 @@ def rich_table(table: Table, width: int | None) -> RichTable:
         drawn.add_column(
             escape(column.title),
             justify="left" if index == 0 or table.prose or column.words else "right",
-            # When no column can be dropped, shorten names; never split a number. A name cut in two
-            # is no name either, where prose can give way.
+            # When no column can be dropped, shorten names; never split a number. Where prose can be
+            # folded instead, names stay whole too.
             no_wrap=index > 0
             if width is not None
             else not index and _column_width(table, 0) <= _SHORT,

@@ -1,4 +1,4 @@
-"""How far JMH is: read from its own output, as it comes."""
+"""The progress of JMH, read from its output line by line."""
 
 import re
 

@@ -48,7 +48,7 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a cell. Times that are None never came.
+    """The figures of a cell. A time is None if its event did not happen.
 
     `during` and `after` count the calls that ended in the fault and after it, by their outcome.
     `recovery_ms` is the time from the fault's end to the first of 100 right answers in a row.

@@ -21,7 +21,7 @@ class FaultFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(NamedTuple):
-    """A rule is broken if its figure is above its limit; without a limit, if the figure never came.
+    """A rule is broken if its figure is above its limit; without a limit, if the figure is None.
 
     `figure` is a field of Figures. `why` is a sentence that may name the figure as `{value}`, and
     other figures by their names.
@@ -73,7 +73,7 @@ RULES: tuple[Rule, ...] = (
          "it has {value:,.0f} more threads than before"),
 )
 # fmt: on
-# Only the end of the client's process tells; it has no figures then.
+# The end of the client's process shows it: a crashed client has no figures.
 CRASH = Rule("crash", "hangs", "", None, "its process ended in a call, and needs a restart: {end}")
 
 

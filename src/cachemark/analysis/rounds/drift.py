@@ -23,7 +23,7 @@ NOTABLE_GAIN = 1.02
 _MIN_SLICES = 8
 # The machine must change by this much (deviation of logarithms) for a slope on its speed.
 _MIN_CHANGE = 0.02
-# And its variance by this factor more than that of the others' mean is by chance.
+# And its variance must be this factor above the variance that chance gives the others' mean.
 _MIN_PART = 4
 
 

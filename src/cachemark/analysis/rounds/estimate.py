@@ -80,7 +80,7 @@ class LogEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def one_tells_most(self) -> bool:
-        """Whether a single one of four ratios or more makes more than half of the variance.
+        """Whether one of at least four ratios makes more than half of the variance.
 
         Such an interval is no good guide: a rare bad sitting is either in it or not. Of a few
         ordinary ratios one often does so by chance. So it must also be an outlier by Grubbs' test
@@ -117,13 +117,13 @@ def mean_of_logs(logs: Sequence[float], resolution: float = RESOLUTION) -> LogEs
 
 
 def error_with_steps(variance: float, count: int, resolution: float) -> float:
-    """The standard error of a mean of ratios whose two figures have steps of this relative size."""
+    """The standard error of a mean of ratios; `resolution`: the relative steps of both figures."""
     rounding = 2 * rounding_deviation(resolution) ** 2
     return math.sqrt(variance / count + max(0.0, rounding - variance))
 
 
 def of_reach(value: float, reach: Reach | None, count: int, resolution: float) -> LogEstimate:
-    """An estimate whose ends are at a reach, with what it lacks of the deviation of rounding."""
+    """An estimate with the ends of a reach, widened where rounding deviates more than they do."""
     if reach is None:
         return LogEstimate(value=value, count=count)
     error = _error_of(reach, count - 1)

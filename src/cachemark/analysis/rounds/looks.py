@@ -105,9 +105,9 @@ def needed(estimate: LogEstimate, rule: StopRule, tests: int = 1, bound: float =
     reach = t_quantile(1 - rule.level / (2 * tests), later) * deviation / np.sqrt(totals)
     margin, own_error = math.log1p(rule.margin), math.log(bound)
     far = np.maximum(reach, max(margin, own_error))
-    # No ratio is equal where the instrument cannot tell it.
+    # If the instrument's own error exceeds the margin, no ratio can be equal.
     near = np.maximum(0.0, margin - reach) if own_error <= margin else np.zeros_like(reach)
-    # By how much the mean of all differs from that of those so far.
+    # The deviation of the mean of all sittings from the mean of the sittings so far.
     spread = deviation * np.sqrt(1 / count - 1 / totals) + sys.float_info.min
 
     def below(value: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def needed(estimate: LogEstimate, rule: StopRule, tests: int = 1, bound: float =
 
 
 def narrow_at(estimate: LogEstimate, rule: StopRule, confidence: float) -> int | None:
-    """The total number of sittings whose interval is as narrow as the margin: these, or more.
+    """The total number of sittings that make the interval as narrow as the margin.
 
     By the deviation so far. None without one, or if more than MAX_SITTINGS would be needed.
     """

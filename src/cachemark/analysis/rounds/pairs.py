@@ -194,7 +194,7 @@ def estimate_pair(sittings: Sittings, first: Cell, second: Cell, figure: str) ->
 
 
 def _of_both(met: _Met, cells: Sequence[Cell], figure: str) -> _Met:
-    """These cells alone, each with the rate of both of its arms where it was played twice."""
+    """Only these cells; a cell that was played twice has the rate of both of its arms."""
     if figure != "rate":
         return met
     again = {cell: repetition_of(cell) for cell in cells}
@@ -202,7 +202,7 @@ def _of_both(met: _Met, cells: Sequence[Cell], figure: str) -> _Met:
 
 
 def _as_both(arm: ArmFigures, again: ArmFigures | None) -> ArmFigures:
-    """The arm, with the geometric mean of its rate and that of its repetition if both have one."""
+    """The arm; its rate is the geometric mean of both arms' rates if both have one."""
     rates = [of.figures.get("rate") or 0.0 for of in (arm, again) if of]
     if len(rates) < 2 or min(rates) <= 0:
         return arm

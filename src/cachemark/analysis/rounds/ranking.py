@@ -91,7 +91,7 @@ def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[lis
 
 
 def beside(sittings: Sittings, first: Rank, cells: Sequence[Cell], figure: Figure) -> list[Rank]:
-    """Arms that are no choices, at the level of the first of the ranking."""
+    """Arms outside of a ranking, such as yardsticks: each by its ratio to the first."""
     found: list[Rank] = []
     for cell, log in _logs(sittings, cells, figure.name).items():
         estimate = estimate_pair(sittings, cell, first.cell, figure.name).estimate

@@ -92,14 +92,14 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
 
 
 def _of_libraries(ranking: Ranking) -> str:
-    """Words for a table whose top row is the yardstick, which is no choice; else empty."""
+    """` of the libraries` if the yardstick, which is no choice, is the top row; else empty."""
     sign = 1 if ranking.more_is_better else -1
     best = sign * ranking.places[0].value
     return " of the libraries" if any(sign * of.value > best for of in ranking.beside) else ""
 
 
 def _p_words(lead: Comparison) -> str:
-    """The p of a lead whose interval, which holds for the whole table, has 1 in it."""
+    """The p of a lead if its interval has 1 in it; the interval holds for the whole table."""
     ratio = lead.ratio
     if ratio is None or ratio.low is None or ratio.high is None or lead.p_holm is None:
         return ""

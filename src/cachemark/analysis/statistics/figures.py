@@ -15,7 +15,7 @@ from cachemark.model.rounds import Rounds, Slices
 from cachemark.model.work_length import plays_to_an_end
 
 # A closed loop without pauses was stopped if its last reply came before this part of the window.
-# Others may have nothing to do at the end.
+# In other loads, a caller may have nothing to do at the end.
 _WHOLE = 0.9
 
 

@@ -21,7 +21,7 @@ from cachemark.model import histogram
 from cachemark.model.histogram import Histogram
 from cachemark.model.protocol import Operation
 
-# A part that is exactly that of a percentile is not above it, however it is rounded.
+# Rounding must not put a part that equals a percentile's part above it.
 _ROUNDING = 1e-9
 
 
@@ -58,7 +58,7 @@ class PooledPercentile(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     logs: NDArray[np.float64]
 
     def moved(self, shifts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ln of the percentiles whose parts below, on logits, differ so much from this one's.
+        """ln of the percentiles whose parts below differ by `shifts` (logits) from this one's.
 
         Beyond the least and the greatest time they go on as from the percentile to it.
         """

@@ -223,7 +223,7 @@ def _of_kinds(trial: Outcome, kinds: list[str]) -> list[Operation]:
 
 
 def _rate(valid: list[Outcome], kinds: list[str]) -> Interval:
-    """Geometric mean over trials. If a trial did none, the mean of all trials, without bounds.
+    """Geometric mean over trials. If one did no operation: their mean, without an interval.
 
     To leave such a trial out would make a client that sometimes fails look faster.
     """

@@ -91,7 +91,7 @@ def commands_per_server(before: Sequence[ServerStats], after: Sequence[ServerSta
     return rises if len(rises) == len(pairs) else []
 
 
-# With this many keys and commands for each server, a server without any is no accident: one with a
+# With this number of keys and commands for each server, chance leaves no server out: one with a
 # tenth of its fair share gets no key of 50 with a probability of e⁻⁵. Skewed keys repeat, so take
 # more.
 _KEYS_PER_SERVER = 50

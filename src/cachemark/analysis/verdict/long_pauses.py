@@ -1,7 +1,7 @@
 """Long pauses of the client or the machine within the window of a closed loop.
 
 A closed loop does nothing in a pause. So the rate is too low by the pause's part of the window, and
-the operations that waited then have its length. A pause of the server is not meant: it is a result.
+the operations that waited then take its length. A pause of the server counts as a result instead.
 """
 
 from itertools import groupby
@@ -42,13 +42,13 @@ def long_pause_findings(
 def _machine_ns(noise: HostNoise, measure: Done) -> int:
     """The longest pause of the machine; 0 if the client went on, as its timeline shows.
 
-    Then only the process that samples pauses stood still. One that waits for a CPU is no pause.
+    Then only the process that samples pauses stood still, as it does while it waits for a CPU.
     """
     longest_ns = noise.longest_halt_ns or 0
     if measure.timeline is None:
         return longest_ns
     empty = (len(list(run)) for ok, run in groupby(measure.timeline.ok) if not ok)
     gap_ns = max(empty, default=0) * measure.timeline.slice_ns
-    # After the last slice there is nothing to see: a pause there makes the window longer.
+    # The timeline ends with its last slice: a pause after it makes the window longer.
     late_ns = measure.elapsed_ns - len(measure.timeline.ok) * measure.timeline.slice_ns
     return longest_ns if 2 * max(gap_ns, late_ns) >= longest_ns else 0

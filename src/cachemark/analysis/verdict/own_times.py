@@ -26,7 +26,7 @@ _LATE_OPERATIONS = 2
 _STEADY = frozenset({"closed", "uniform", "poisson"})
 # How much shorter a window may be than its progress shows, whatever the machine does.
 _LASTED_PART = 0.1
-# It cannot be shorter from outside; both clocks are the kernel's monotonic one.
+# Seen from outside, a window cannot be shorter: both clocks are the kernel's monotonic one.
 _LONGER_NS = 50_000_000
 # A worker's account may be in ticks of 10 ms, and may lack some of its threads.
 _CPU_PART = 0.2
@@ -38,7 +38,7 @@ _READING_NS = 1_000_000
 def own_time_findings(outcome: Outcome, ticks: Sequence[CommandCount] = ()) -> list[Finding]:
     """INVALID where a worker's times differ from those seen from outside by more than tolerated.
 
-    `ticks`: readings of the counters of a server that nobody else uses.
+    `ticks`: readings of the counters of a server that no other client uses.
     """
     seen = [*_of_window(outcome), *_of_generators(outcome), *_of_hosts(outcome)]
     return seen or [*_of_counters(outcome, ticks)]
@@ -106,7 +106,7 @@ def counted_part(outcome: Outcome, ticks: Sequence[CommandCount]) -> tuple[int, 
 
 
 def _of_counters(outcome: Outcome, ticks: Sequence[CommandCount]) -> Iterator[Finding]:
-    """The workers of all hosts together: the server cannot tell them apart."""
+    """Check the workers of all hosts together: the server cannot tell them apart."""
     done, counted = outcome.measure, counted_part(outcome, ticks)
     if done is None or counted is None:
         return
@@ -168,7 +168,7 @@ def _of_slices(where: str, own_ns: int, done: Done, rounds: Rounds) -> Iterator[
 
 
 def _of_cpu(where: str, done: Done, seen_ns: int) -> Iterator[Finding]:
-    """Only too little is a lie that helps; a worker that reports none has no such figure."""
+    """Check for too little CPU time, which flatters a worker; one that reports none is skipped."""
     own_ns = done.cpu_user_ns + done.cpu_system_ns
     least_ns = round((1 - _CPU_PART) * seen_ns) - _CPU_NS
     if own_ns and own_ns < least_ns:

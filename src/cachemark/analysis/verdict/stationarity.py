@@ -108,7 +108,7 @@ def stationarity_findings(found: Stationarity) -> list[Finding]:
     if len(found.plateaus) > 1:
         text = f"the {_WORDS[found.of]} changed during the window: {_levels_text(found)}"
         values = [level.value for level in found.plateaus]
-        # There is no ratio to a level of 0, nor between rises.
+        # A level of 0 has no ratio, and neither have rises.
         has_ratio = min(values) > 0 and not _rises(found)
         times = max(values) / min(values) if has_ratio else None
         return [

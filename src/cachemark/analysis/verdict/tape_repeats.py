@@ -1,4 +1,4 @@
-"""Whether hits belong to the workload, or only to a tape that was played again. Pure.
+"""Whether hits come from the workload, or only from playing its tape again. Pure.
 
 Whether a read finds its key may depend on the operations before it: a `fetch` stores what it does
 not find. A tape that is played again finds what it stored before, where new operations would not.

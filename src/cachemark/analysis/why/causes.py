@@ -67,7 +67,7 @@ def causes() -> tuple[CauseRule, ...]:
 
 
 def figures_in_doubt(one: CountedWork, other: CountedWork) -> set[str]:
-    """The figures whose differences are large enough for a rule: the tests that chance can pass.
+    """The figures that differ enough for a rule: chance alone could pass these tests.
 
     Chance makes the root mean square, which decides this, independent of the mean over its error,
     which names a cause: so these are a fair number of tests.

@@ -155,13 +155,13 @@ def report_of(
 
 
 def count_tests(rows: Sequence[ComparisonRow]) -> int:
-    """The number of tests in the largest family. What gets no answer is no test."""
+    """The number of tests in the largest family. A ratio that gets no answer is no test."""
     tested = (c.figure for row in rows for c in row.comparisons if c.p_holm is not None)
     return max(Counter(tested).values(), default=0)
 
 
 def _missing_figures(rows: Sequence[ComparisonRow], *, lost: bool) -> _Reasons:
-    """Missing figures with the reason: with `lost`, those that only the baseline has."""
+    """Missing figures, each with its reason; with `lost`, only the baseline has them."""
     return [
         (row.other, f"{FIGURES[of.figure].title}: {of.why}")
         for row in rows

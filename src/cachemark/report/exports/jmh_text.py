@@ -138,5 +138,5 @@ def score(value: float) -> str:
 
 
 def error(value: float) -> str:
-    """An error is never shown as nothing."""
+    """An error as text: at least 0.001, so that it never looks like none."""
     return f"{max(value, _ULP):.3f}"

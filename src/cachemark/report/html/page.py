@@ -259,7 +259,7 @@ def _downloads(report: Report) -> list[Download]:
 
 def download(label: str, kind: str, file: str, content: str) -> Download:
     """A file inside the page."""
-    # With an address of its own, a file can be saved without a script.
+    # A link that contains the file saves it without a script.
     raw = content.encode("utf-8")
     coded = base64.b64encode(raw).decode("ascii")
     return Download(

@@ -22,7 +22,7 @@ class _Column(msgspec.Struct, frozen=True):
 
 
 def sections(outcomes: Sequence[Outcome]) -> list[Section]:
-    """The original's three tables; a figure is that of a cell's valid trials together."""
+    """The original's three tables; all valid trials of a cell together give its figure."""
     tables = {table.figure: table for file in published_files("emcache") for table in file.table}
     valid = [outcome for outcome in outcomes if outcome.verdict == "VALID" and outcome.measure]
     return [

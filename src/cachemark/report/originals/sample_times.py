@@ -1,4 +1,4 @@
-"""The times that JMH's mode SampleTime published, beside the times of today's trials."""
+"""The published times of JMH's mode SampleTime, beside the times of the run's trials."""
 
 import re
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ from cachemark.report.plots.palette import ColourRole, light
 
 _NAME_LINE = 17
 _LEGEND_LINE = 18
-# An axis that is longer than this number of longest bars would leave nothing of the bars.
+# The longest axis, in lengths of the longest bar: a longer one would make all bars slivers.
 _MAX_AXIS_FACTOR = 1.6
 
 

@@ -21,7 +21,7 @@ def latency_over_throughput(report: Report, width: int) -> list[Plot]:
         together.setdefault(key, []).append(group)
     plots: list[Plot] = []
     for (workload, server, wire, _), groups in together.items():
-        # The same strength twice is no step.
+        # Two loads of the same strength make no curve.
         if len({_offered_load(loads[group.load]) for group in groups}) == len(groups) > 1:
             place = " · ".join([workload, server, *([wire] if wire != "own" else [])])
             plots += [p for percent in (50, 99) if (p := _plot(groups, percent, place, width))]

@@ -27,7 +27,7 @@ _SAMPLE, _SAMPLE_GAP = 24, 7
 _MAX_NAMES = 190  # the widest column of names
 _LABEL_GAP = 14.0
 _LEGEND_LINE = 18
-# An interval is drawn no further than this beyond the marks: else it would leave nothing of them.
+# The longest axis, as a multiple of the largest mark: intervals beyond it are cut.
 _MAX_AXIS_FACTOR = 2.0
 _SHARE_TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 

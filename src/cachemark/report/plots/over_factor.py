@@ -62,7 +62,7 @@ _Points = list[tuple[float, Group]]
 
 
 def over_factor(report: Report, width: int) -> list[Plot]:
-    """A plot for each factor of which groups have several values, and differ in nothing else."""
+    """A plot for each factor by which groups differ if they are alike in everything else."""
     plots = [
         _plot(factor, sorted(points, key=lambda point: point[0]), width)
         for factor in _FACTORS

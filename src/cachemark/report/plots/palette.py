@@ -48,7 +48,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 
 class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
-    """The style that tells a line from all others: colour, dash and shape of its points."""
+    """A line's style, unlike that of all others: colour, dash and shape of its points."""
 
     role: ColourRole
     dash: list[int]
@@ -56,7 +56,7 @@ class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def line_style(series: int, *, grey: bool = False) -> LineStyle:
-    """The style of a client's number: from the seventh on, colours come again with other dashes."""
+    """A series' style by its number: from the seventh on, colours repeat with other dashes."""
     count = len(SERIES)
     # The sixth colour is nearly grey: no yardstick has a dash that this colour has soon.
     series += 3 if grey else 0

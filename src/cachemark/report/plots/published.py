@@ -50,7 +50,7 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
 
 
 def _comparable(bars: list[Bar], whose: bool) -> list[float]:
-    """The figures of a column whose cells the other column has too; all, if there is none."""
+    """The figures of the cells that both columns have; if there is none, all of this column."""
     others = {bar.label for bar in bars if bar.published != whose}
     own = [bar for bar in bars if bar.published == whose]
     return [bar.value for bar in own if bar.label in others] or [bar.value for bar in own]

@@ -22,7 +22,7 @@ _TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
 def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
-    """Each client's ratio to the first one after each sitting; None where nothing narrowed."""
+    """Each client's ratio to the first one after each sitting; None if no answer has them."""
     answer = answer_of(group, answers) if answers else None
     if answer is None or not answer.narrowing:
         return None

@@ -219,7 +219,7 @@ def title_lines(title: str, width: float) -> list[str]:
 
 
 def _shared_end(panel: Panel, beside: Sequence[Panel]) -> float:
-    """The end of a panel's axis: that of all panels in its row which have the same unit.
+    """The end of a panel's axis: panels of one row with the same unit share it.
 
     A panel whose bars would become slivers has an axis of its own.
     """

@@ -32,7 +32,7 @@ MEANINGS: dict[ClientVerdict, str] = {
     "safe": "it broke none of the rules",
 }
 
-# From the axis up. The colours are Okabe and Ito's, which all readers can tell apart.
+# From the axis up. All readers can tell the colours of Okabe and Ito apart.
 COLOURS = {
     "right": "#009e73",
     "false miss": "#56b4e9",

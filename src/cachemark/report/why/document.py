@@ -161,7 +161,7 @@ def _figures() -> _Figures:
     return msgspec.toml.decode(text, type=_Figures)
 
 
-# Events rarer than in every twentieth operation are no part of one.
+# Events that are rarer than one in twenty operations do not belong to an operation.
 _LEAST_SHOWN = 0.05
 
 

@@ -46,7 +46,7 @@ def _received_rate(connection: socket.socket) -> float:
 
 def _send(listening: socket.socket) -> None:
     zeros = bytes(_CHUNK_BYTES)
-    # A host that does not come, or leaves early, is the other side's error.
+    # The other side reports an error if its host does not connect, or leaves early.
     with listening, contextlib.suppress(OSError):
         connection, _ = listening.accept()
         with connection:

@@ -10,7 +10,7 @@ from cachemark.model.errors import UsageError
 # A host that cannot be reached for this time is lost.
 LOST_AFTER_S = 12
 RESOURCE = "AGENT"
-# Where a page about the state of Dask is served until it is switched off: this cannot be avoided.
+# Dask serves a page about its state here, until the page is switched off.
 NOWHERE = "127.0.0.1:0"
 
 

@@ -43,12 +43,12 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> bool:
-        """Whether a host has not played it."""
+        """Whether at least one host has not played the slice."""
         return any(part.done is None for part in self.parts.values())
 
     @property
     def apart(self) -> bool:
-        """Whether the hosts did not play it together."""
+        """Whether a host is missing, or the hosts started too far apart."""
         return self.missing or self.skew_ns > SKEW_LIMIT_NS
 
     @property

@@ -321,7 +321,7 @@ class HostFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a request, as it travels: a value, or why there is none."""
+    """The answer to a request, as it is sent: a value, or why there is none."""
 
     value: msgspec.Raw = msgspec.Raw(b"null")
     failure: HostFailure | None = None

@@ -103,7 +103,7 @@ class SlicePlayer:
 
 
 def _wall_ahead_ns() -> int:
-    """How far the clock that people set is ahead of the monotonic one."""
+    """The wall clock less the monotonic clock, in ns."""
     return time.time_ns() - time.monotonic_ns()
 
 

@@ -20,7 +20,7 @@ _OPTIONS = {COMPRESSION: "compression", LOCAL_CACHE: "local_cache"}
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A factor's level, whose it is, and the cells that stand or fall with it."""
+    """A level of a factor that a `subject` claims to play, and the cells that need it."""
 
     factor: str
     level: str

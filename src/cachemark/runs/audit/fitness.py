@@ -28,7 +28,7 @@ _PATTERN_BYTES = 64
 def unused_wires(experiment: Experiment) -> set[str]:
     """Wires that the experiment does not speak, so that the probe leaves them out."""
     wires = {load.wire for load in experiment.loads}
-    # A library of its own choice may speak any; the native client's is text.
+    # A library may choose any wire as its own; the native client chooses text.
     if "own" in wires and any(client != NATIVE for client in experiment.clients):
         return set()
     return {"binary"} - wires
@@ -56,7 +56,7 @@ _UNITS = {"k": 1 << 10, "m": 1 << 20}
 
 
 def _most(law: str) -> int:
-    """The longest that a law of the engine's makes; a name before a colon has no end of its own."""
+    """The largest size in bytes of a distribution; 1 MB for one with a name and a colon."""
     return max(_most_of(entry.partition("=")[0]) for entry in law.split(","))
 
 

@@ -46,12 +46,12 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     quirks: list[str] = []
 
     def tape(self, workload: Workload) -> Tape:
-        """The tape of the cell with this workload in the place of its own."""
+        """The tape of the cell, but with this workload."""
         return self.tapes.get(workload, self.load, self.timing, self.tape_seed)
 
 
 def prove(claim: Claim, scene: Scene) -> Proof:
-    """Play it. An error of a client or a server leaves it unknown.
+    """Play the claim. If a client or a server fails, the answer is `unknown`.
 
     Raises UnsupportedWireError if the client does not speak the protocol: there is no such level.
     """
@@ -80,7 +80,7 @@ def _wire(claim: Claim, scene: Scene) -> Proof:
         relayed = (closing(RecordingRelay(address)) for address in server.addresses)
         watched = [relays.enter_context(relay) for relay in relayed]
         addresses = [relay.address for relay in watched]
-        # The first byte shows it, whatever comes of the operations.
+        # The first byte shows the wire, even if the operations fail.
         with _client(scene, server, addresses, tape) as fleet, suppress(_FailedError):
             _play(fleet, RunRequest(phase="warmup", ops=_OPS, duration_ms=_LONGEST_MS), scene)
         return factors.wire(claim.level, [bytes(s) for relay in watched for s in relay.streams])

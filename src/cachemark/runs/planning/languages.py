@@ -28,7 +28,7 @@ COSTS = {
     "python": LanguageCost(0.35, 50), "reference": LanguageCost(0.2, 30),
     "ruby": LanguageCost(0.35, 50), "rust": LanguageCost(0.1, 16),
 }  # fmt: skip
-# A worker in a language that is not in the table, such as `command:`.
+# For languages that the table lacks.
 _OTHER = LanguageCost(0.4, 64)
 
 

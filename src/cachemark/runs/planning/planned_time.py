@@ -232,7 +232,7 @@ def window_s(
     trial: Trial, workload: Workload, load: Load, timing: Timing, tape: TapeFacts | None = None
 ) -> float:
     """The measured window, with the warm-up before it. Of a trace, the tape says what it has."""
-    # A fill plays a part of its own as its warm-up.
+    # The warm-up of a fill is its own first part.
     warm_up_s = 0.0 if workload.fill_percent else warmup_ms(workload, timing) / 1e3
     counted = _counted_ops(trial, workload, load, tape)
     if counted is not None:

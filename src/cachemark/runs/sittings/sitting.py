@@ -194,7 +194,7 @@ class _Sitting:
         arm.log.add(place, done, cpu)
 
     def _end(self, arm: Arm, labels: list[str], noise: HostNoise) -> None:
-        """Let the worker sum up, judge the arm, stop its processes: nothing is measured here."""
+        """Let the worker sum up, judge the arm, and stop its processes. Measures nothing."""
         arm.attempt(lambda ends: self._finish(arm, ends, labels, noise))
         arm.close()
 
