@@ -162,9 +162,7 @@ def counted_report(
 ) -> WhyReport:
     """Count the experiment's clients, and sample each kind for `profile_ms`. Raises UsageError.
 
-    With `of_servers`, count its servers instead, as its client plays.
-
-    Everything is compared with the first client of `earlier`, if there is one.
+    `of_servers`: its servers, as its client plays. All are compared with the first of `earlier`.
     """
     engine = process.binary_path()
     known = registry(engine)
@@ -186,6 +184,7 @@ def counted_report(
             profile_ms=profile_ms,
         )
         counted = count(plan, engine, progress)
+    untraced = system_calls.missing_reason()
     works = [*(earlier.counted if earlier else ()), *counted.works, *absent]
     profiles = [*(earlier.profiles if earlier else ()), *counted.profiles]
     return WhyReport(
@@ -196,7 +195,7 @@ def counted_report(
         counted=works,
         differences=differences(works, counted.unit_costs, of_servers=of_servers),
         unit_costs=counted.unit_costs,
-        missing=_missing(),
+        missing=[f"System calls are not counted: {untraced}."] if untraced else [],
         profiles=profiles,
         shares=[shares_of(each) for each in profiles],
     )
@@ -251,12 +250,6 @@ def _load(of: Experiment) -> Load:
             "leave out --schedule, --rate and --think, or name another experiment",
         )
     return Load(name="one-caller", wire=first.wire)
-
-
-def _missing() -> list[str]:
-    """The figures that are absent, with the reasons."""
-    reason = system_calls.missing_reason()
-    return [f"System calls are not counted: {reason}."] if reason else []
 
 
 def _work_in_words(of: Workload) -> str:

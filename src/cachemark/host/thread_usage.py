@@ -1,6 +1,7 @@
 """Usage of the threads of a process: switches, time on a CPU, time without one, page faults."""
 
 import re
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from operator import sub
@@ -32,13 +33,23 @@ class FamilyUsage:
         self._pid = pid
         self._before = _threads(pid)
         self._latest = dict(self._before)
-        self._faults_before = _faults(pid)
-        self.faults = 0
+        self._faults: list[tuple[int, int]] = []
 
     def look(self) -> None:
         """Read all threads again."""
         self._latest |= _threads(self._pid)
-        self.faults = _faults(self._pid) - self._faults_before
+        self._faults.append((time.monotonic_ns(), _faults(self._pid)))
+
+    def faults_of_last(self, ns: int) -> float | None:
+        """The page faults of a play of `ns`, after which the last reading was; None: not known.
+
+        They are the rate well inside of it: before and after it a worker gets and returns memory.
+        """
+        end_ns, _ = self._faults[-1]
+        inside = [each for each in self._faults if 0.1 < (end_ns - each[0]) / max(1, ns) < 0.9]
+        (early_ns, before), (late_ns, after) = (inside[0], inside[-1]) if inside else [(0, 0)] * 2
+        length_ns = late_ns - early_ns
+        return (after - before) * ns / length_ns if length_ns > ns / 2 else None
 
     def threads(self) -> list[ThreadUsage]:
         """The usage of each thread from the start to its last reading."""

@@ -130,7 +130,7 @@ def test_the_dearest_cause_is_first_and_one_without_cost_stays() -> None:
     assert causes_found == ["nagle", "request in parts", "more round trips"]
 
 
-def test_a_poll_before_each_of_many_reads_is_no_cause_of_its_own() -> None:
+def test_polls_before_many_reads_are_no_cause() -> None:
     units = [UnitCosts(full_recvs=0.3, polls=0.4)] * 3
     (found,) = differences([counted("a"), counted("b", recvs=9, polls=9)], units)
     assert [each.cause for each in found.findings] == ["reply in parts"]

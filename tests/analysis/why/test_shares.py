@@ -82,6 +82,16 @@ def test_calls_that_cost_more_than_the_difference_are_not_shared() -> None:
     assert values(found) == [11, 9, None, None]
 
 
+def test_calls_that_are_not_shared_have_no_cost() -> None:
+    more = {"sends": 4, "user_us": 9, "system_us": 2}
+    (found,) = differences([counted("a"), counted("b", polls=1, **more)], UNITS)
+    # By themselves, the sends cost 6 µs, and the kernel takes 2 µs more.
+    assert [(each.cause, each.cost_us) for each in found.findings] == [
+        ("request in parts", None),
+        ("poll before each read", None),
+    ]
+
+
 def test_a_second_request_costs_only_calls_that_were_counted() -> None:
     more = counted("b", turns=1, sends=1, recvs=1, user_us=1, system_us=5)
     found = time_between(counted("a"), more)

@@ -62,8 +62,8 @@ def differences(
     of_times = all_confidence(len(pairs))
     found: list[Difference] = []
     for each, base in pairs:
-        own = findings(each, base, units, of_causes)
-        of_base = findings(base, each, units, of_causes)
+        own = _dearest_first(findings(each, base, units, of_causes))
+        of_base = _dearest_first(findings(base, each, units, of_causes))
         time = shares(each, base, [*own, *of_base], of_times)
         fitted = fitting([*own, *of_base], time)
         fitted = [msgspec.structs.replace(of, remedy="") for of in fitted] if of_servers else fitted
@@ -72,8 +72,8 @@ def differences(
                 kind=each.kind,
                 client=each.client,
                 base=base.client,
-                findings=_dearest_first(fitted[: len(own)]),
-                findings_of_base=_dearest_first(fitted[len(own) :]),
+                findings=fitted[: len(own)],
+                findings_of_base=fitted[len(own) :],
                 time=time,
             )
         )

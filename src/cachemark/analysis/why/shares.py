@@ -61,9 +61,11 @@ def shares(
 
 
 def fitting(found: Sequence[WhyFinding], time: TimeShares | None) -> list[WhyFinding]:
-    """The findings, with costs that add up to what they explain."""
-    if time is None or time.explained is None:
+    """The findings, with costs that add up to what they explain; without, if they cannot."""
+    if time is None:
         return list(found)
+    if time.explained is None:
+        return [msgspec.structs.replace(each, cost_us=None) for each in found]
     part = _part(_cost(found, time.client), time.explained.value)
     return [
         msgspec.structs.replace(each, cost_us=each.cost_us and _scaled(each.cost_us, part))

@@ -98,10 +98,7 @@ def sentences(of: Difference) -> list[str]:
 
 
 def first_sentences(of: WhyReport) -> list[str]:
-    """The time and the first cause, of the kinds of operation in which two clients differ.
-
-    If no kind differs, each kind says so.
-    """
+    """The time and the first cause of the kinds that differ; if none does, each kind says so."""
     differing = [
         each for each in of.differences if each.time or each.findings or each.findings_of_base
     ]
@@ -117,13 +114,11 @@ def _time(of: TimeShares | None) -> list[str]:
     """How the CPU time between two clients is shared out; empty if it is not known to differ."""
     if of is None:
         return []
-    less, own = of.own_code.value < 0, f"{_us(of.own_code)} of them in its own code"
-    if less:
-        mirrored = msgspec.structs.replace(of.own_code, value=-of.own_code.value)
-        own = f"{_us(mirrored)} less in its own code"
-    unshared = ""
+    less, unshared = of.own_code.value < 0, ""
+    own_us = _us(msgspec.structs.replace(of.own_code, value=abs(of.own_code.value)))
+    own = f"{own_us} {'less' if less else 'of them'} in its own code"
     if of.explained is None and of.own_code.value > of.more.value:
-        own, kernel = f"{_us(of.own_code)} more in its own code", "and less in the kernel"
+        own, kernel = f"{own_us} more in its own code", "and less in the kernel"
     elif of.explained is None or of.unexplained is None:
         kernel = f"{'all of it' if less else 'the rest'} in the kernel"
         unshared = " That is less than the calls below cost by themselves, so it is not shared out."
@@ -149,8 +144,6 @@ def _sentence(of: WhyFinding) -> str:
 
 
 class _Figures(msgspec.Struct, frozen=True):
-    """figures.toml: the title of each figure, and the figures that are absent for a reason."""
-
     titles: dict[str, str]
     absent: dict[str, list[str]]
 

@@ -41,7 +41,7 @@ class CountedPlay(HeapWork, frozen=True, kw_only=True):
     user_ns: int
     system_ns: int
     waiting_ns: int
-    faults: int
+    faults: float | None
     switches: int | None
     preemptions: int | None
     waiting_threads: float
@@ -92,7 +92,7 @@ def _count(player: CountingPlayer, work: Work, server: RunningServer, pid: int |
         switches=plays.of("switches"),
         preemptions=plays.of("preemptions"),
         waiting_threads=None if plays.long.switches is None else plays.long.waiting_threads,
-        faults=plays.of("faults"),
+        faults=None if plays.long.faults is None else plays.long.faults / plays.long.ops,
     )
 
 
@@ -181,7 +181,7 @@ def _play(player: CountingPlayer, ops: int, server_pid: int | None = None) -> Co
         user_ns=user_ns,
         system_ns=used_ns - user_ns,
         waiting_ns=max(0, done.elapsed_ns - used_ns - queued_ns),
-        faults=usage.faults,
+        faults=usage.faults_of_last(done.elapsed_ns),
         switches=sum(each.switches for each in threads) if seen else None,
         preemptions=sum(each.preemptions for each in threads) if seen else None,
         waiting_threads=sum(min(1.0, each.switches / played) for each in threads),
