@@ -179,7 +179,7 @@ def test_every_dash_has_a_reason_in_the_head() -> None:
     assert "Not counted" not in RENDERERS["table"](shown, None)
 
 
-def test_every_figure_of_the_table_can_be_absent_for_a_reason() -> None:
+def test_every_figure_can_be_absent_for_a_reason() -> None:
     listed = resources.files("cachemark.report.why").joinpath("figures.toml").read_text("utf-8")
     figures = tomllib.loads(listed)
     absent = [figure for group in figures["absent"].values() for figure in group]
