@@ -101,7 +101,7 @@ def test_objects_explain_the_bytes_that_they_usually_have() -> None:
     assert [each.cause for each in few] == ["garbage"]
     many = findings(counted("a", allocations=10, allocated_bytes=9000), counted("b"))
     assert [each.cause for each in many] == ["garbage", "large garbage"]
-    assert many[1].words == "allocates 8,360 more bytes"
+    assert many[1].words == "allocates 8,360 more bytes, copies of values aside"
 
 
 def test_a_part_that_no_rule_explains_is_named_by_number() -> None:
