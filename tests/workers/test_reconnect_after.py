@@ -119,7 +119,8 @@ def test_a_cache_in_the_process_has_no_connections(client: Client, tmp_path: Pat
 
 @pytest.mark.parametrize("design", ["trials", "rounds"])
 def test_a_run_tells_the_new_connections(design: str, inside: Inside, tmp_path: Path) -> None:
-    renews = "python/pymemcache?reconnect_after=5"  # a busy machine has few operations
+    # New connections ask for the server's version: more bytes than replies to two stores would be.
+    renews = "python/pymemcache?reconnect_after=2"
     ended = inside(
         *(
             "run",
@@ -140,7 +141,7 @@ def test_a_run_tells_the_new_connections(design: str, inside: Inside, tmp_path: 
     assert (outcome.rounds is not None) == (design == "rounds")
     assert outcome.measure is not None
     ops = sum(op.ok for op in outcome.measure.operations.values())
-    assert outcome.measure.renewed >= ops // 5 - 1 > 0
+    assert outcome.measure.renewed >= ops // 2 - 1 > 0
     assert "new connections" in inside("report", "--format", "table").stdout
 
 

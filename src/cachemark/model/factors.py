@@ -111,9 +111,8 @@ def local_cache(level: str, keys_read: int, before: ServerStats, after: ServerSt
     """Checks `on` or `off` by how many of the `keys_read` reads reached the server."""
     came = after.delta(before, "cmd_get")
     if came is None:
-        parts = [after.delta(before, name) for name in ("get_hits", "get_misses")]
-        known = [part for part in parts if part is not None]
-        came = sum(known) if len(known) == len(parts) else None
+        hits, misses = after.delta(before, "get_hits"), after.delta(before, "get_misses")
+        came = None if hits is None or misses is None else hits + misses
     if came is None or not keys_read:
         evidence = "nothing was read" if not keys_read else "the server does not count its reads"
         return Proof(factor="local cache", level=level, answer="unknown", evidence=evidence)
@@ -122,9 +121,8 @@ def local_cache(level: str, keys_read: int, before: ServerStats, after: ServerSt
     return Proof(factor="local cache", level=level, answer=answer, evidence=evidence)
 
 
-def replies(level: str, operations: int, before: ServerStats, after: ServerStats) -> Proof:
-    """Checks `reply` or `noreply` of stores by the bytes that the server wrote."""
-    written = after.delta(before, "bytes_written")
+def replies(level: str, operations: int, written: int | None) -> Proof:
+    """Checks `reply` or `noreply` of stores by the bytes that the server wrote for them."""
     if written is None or not operations:
         evidence = (
             "the server does not report what it wrote" if operations else "nothing was stored"

@@ -96,6 +96,7 @@ LONG_ENOUGH = [
     ("one caller waits 100 ms", played([1, 1], 100), 1, 400),
     ("so do 64", played([64, 64], 100), 64, 400),
     ("beside a few fast ones", played([1, 5, 1, 2], 100), 1, 400),
+    ("a slice without any has no length", [*played([1, 1], 100), *played([0], 52)], 1, 400),
     ("few operations fit", played([0, 2]), 1, 40),
     ("the best slices decide", [*played([0, 1], 300), *played([3], 25)], 1, 0),
     ("a machine that stops is no slow operation", played([200, 200], 100), 64, 0),

@@ -145,11 +145,15 @@ def _replies(claim: Claim, scene: Scene) -> Proof:
         running_unencrypted(scene.server) as server,
         _client(scene, server, server.addresses, scene.tape(quiet)) as fleet,
     ):
-        before = server.stats()
+        # Each answer to `stats` is bytes that the server wrote, too.
+        earlier, before = server.stats(), server.stats()
         ops = max(1, _QUIET_KEYS // each)
         done = _play(fleet, RunRequest(phase="warmup", ops=ops, duration_ms=_LONGEST_MS), scene)
         stored = sum(op.keys for op in done.operations.values())
-        proof = factors.replies("noreply", stored, before, server.stats())
+        answer = before.delta(earlier, "bytes_written")
+        written = server.stats().delta(before, "bytes_written")
+        written = None if answer is None or written is None else max(0, written - answer)
+        proof = factors.replies("noreply", stored, written)
     return msgspec.structs.replace(proof, level=claim.level)
 
 
@@ -169,31 +173,27 @@ def _client(
             wire=select_wire(scene.load, ready),
             tape=str(tape.path),
             timeout_ms=scene.timing.timeout_ms,
-            options={**options, **_without_tls(scene.client.options)},
+            options={**options, **_bare(scene.client.options)},
         )
         fleet.prepare(request, ready_s)
         yield fleet
         fleet.bye()
 
 
-def _without_tls(options: dict[str, str]) -> dict[str, str]:
-    """The server without TLS, so that a proxy can read the client's bytes."""
-    return {name: value for name, value in options.items() if not name.startswith("tls")}
+def _bare(options: dict[str, str]) -> dict[str, str]:
+    """Without TLS, so that a proxy can read the bytes, and without new connections' own bytes."""
+    left_out = ("tls", "reconnect_after")
+    return {name: value for name, value in options.items() if not name.startswith(left_out)}
 
 
 def _play(fleet: Fleet, request: RunRequest, scene: Scene) -> Done:
     """Play a phase. Raises TrialError, and _FailedError if an operation that was begun failed."""
-    done = fleet.run(
-        request, RunMonitor(progress=_unheard, silence_timeout_s=scene.timing.silence_ms / 1e3)
-    )
+    silence_s = scene.timing.silence_ms / 1e3
+    done = fleet.run(request, RunMonitor(progress=lambda _: None, silence_timeout_s=silence_s))
     failed = sum(op.attempts - op.ok for op in done.operations.values())
     if failed:
         raise _FailedError(f"{failed} operations failed, so the level is unknown")
     return done
-
-
-def _unheard(_ops: int) -> None:
-    """Ignore the number of operations."""
 
 
 _PROOFS = {

@@ -64,7 +64,9 @@ def needed_ms(slices: Sequence[WarmUpSlice], length_us: int, callers: int) -> fl
     if not slices:
         return 0
     most, typical = max(one.ops for one in slices), median(one.ops for one in slices)
-    shortest_ms, length_ms = min(one.wall_ns for one in slices) / 1e6, length_us / 1e3
+    # A slice in which no operation began lasted as long as its client had no CPU.
+    shortest_ns = min(one.wall_ns for one in slices if one.ops or not most)
+    shortest_ms, length_ms = shortest_ns / 1e6, length_us / 1e3
     operation_ms = length_ms / max(1, most) if most < _MIN_OPS_PER_SLICE else 0.0
     if shortest_ms > _OVERRUN * length_ms and typical < _MIN_OPS_PER_SLICE * callers:
         operation_ms = shortest_ms
