@@ -183,11 +183,15 @@ public final class Worker {
         FutureTask<JsonObject> run = new FutureTask<>(() -> playing.run(request, own));
         window = own;
         endAbandoned();
+        Thread thread = new Thread(run, "run");
         try {
-            new Thread(run, "run").start();
+            thread.start();
             return waitForRun(run, playing, own);
         } finally {
             window = null;
+            if (run.isDone()) {
+                thread.join(); // or it ends in the next run, whose allocated bytes would be unknown
+            }
             if (!calls.isEmpty()) {
                 playing.writeCalls(calls);
             }
