@@ -78,7 +78,7 @@ def why(
     """Count CPU time, system calls, segments and bytes of one operation of each client.
 
     One caller plays each kind of operation of a mix by itself. docs/why.md explains the sentences
-    about the differences to the first client. The exit status is 1 if a client is not counted.
+    about differences. The exit status is 1 if a client is not counted.
     """
     against = against or Against()
     _check(repeat, against, profile)
@@ -162,7 +162,7 @@ def counted_report(
 ) -> WhyReport:
     """Count the experiment's clients, and sample each kind for `profile_ms`. Raises UsageError.
 
-    `of_servers`: its servers, as its client plays. All are compared with the first of `earlier`.
+    `of_servers`: its servers, as its client plays. `earlier`: each one's base, or the first's.
     """
     engine = process.binary_path()
     known = registry(engine)

@@ -167,6 +167,16 @@ def test_clients_are_compared_with_the_first_by_kind() -> None:
     ]
 
 
+def test_a_client_is_compared_with_itself_in_the_past() -> None:
+    past = [counted("before.json: a"), counted("before.json: b", polls=5)]
+    found = differences([*past, counted("b", polls=2), counted("c", sends=1)])
+    assert [(each.client, each.base) for each in found] == [
+        ("b", "before.json: b"),
+        ("c", "before.json: a"),
+    ]
+    assert [each.cause for each in found[0].findings_of_base] == ["poll before each read"]
+
+
 def test_a_client_that_failed_is_compared_with_none() -> None:
     failed = CountedWork(client="a", kind="get", failure="it is not set up")
     assert differences([failed, counted("b", polls=2)]) == []

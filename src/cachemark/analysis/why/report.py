@@ -49,15 +49,16 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
 def differences(
     counted: Sequence[CountedWork], units: Sequence[UnitCosts] = (), *, of_servers: bool = False
 ) -> list[Difference]:
-    """Every client against the first one, by kind, with the time that `units` explain.
+    """Every client against itself in the past (`FILE: CLIENT`) or the first one, by kind.
 
-    Kinds that one of both lacks are left out, and a cache in the process beside a client of a
-    server. Chance alone gives at most 1 of 100 of such answers a cause, and as few a difference in
-    CPU time. The remedies are for clients: none is given `of_servers`.
+    Kinds that one of both lacks are left out, and a cache in the process beside a server's client.
+    Chance names a cause in at most 1 of 100 answers, or other CPU time. Servers get no remedies.
     """
-    bases: dict[str, CountedWork] = {}
-    pairs = [(each, bases.setdefault(each.kind, each)) for each in counted]
-    pairs = [(each, base) for each, base in pairs if base is not each and _alike(base, each)]
+    past = {(of.client.rpartition(": ")[2], of.kind): of for of in counted if ": " in of.client}
+    firsts: dict[str, CountedWork] = {}
+    pairs = [(each, firsts.setdefault(each.kind, each)) for each in counted]
+    pairs = [(each, past.get((each.client, each.kind), first)) for each, first in pairs]
+    pairs = [(each, base) for each, base in pairs if _comparable(base, each)]
     of_causes = all_confidence(sum(len(figures_in_doubt(*pair)) for pair in pairs))
     of_times = all_confidence(len(pairs))
     found: list[Difference] = []
@@ -91,9 +92,9 @@ def _dearest_first(found: Sequence[WhyFinding]) -> list[WhyFinding]:
     return [next(dearest) if cost_us(each) else each for each in found]
 
 
-def _alike(base: CountedWork, other: CountedWork) -> bool:
-    """Both were counted, and both use a server or neither does."""
-    if base.failure or other.failure:
+def _comparable(base: CountedWork, other: CountedWork) -> bool:
+    """Both were counted, the other today, and both use a server or neither does."""
+    if base is other or ": " in other.client or base.failure or other.failure:
         return False
     served = [each.repetitions[0].turns is not None for each in (base, other)]
     return served[0] == served[1]
