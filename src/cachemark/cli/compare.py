@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
+from cachemark.analysis.statistics import FigureName
 from cachemark.analysis.stored_runs import MIN_RUNS
 from cachemark.cli import completers
 from cachemark.cli.compare_builds import Builds, compare_builds
@@ -29,7 +30,6 @@ from cachemark.runs.storage.store import Run, latest_run, open_run
 
 CompareForm = Literal["table", "markdown", "csv", "json", "html", "junit"]
 _STATUS: dict[GateAnswer, int] = {"passed": OK, "failed": FAILED, "inconclusive": INCONCLUSIVE}
-GateFigure = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
 _ONLY = "only these (may be repeated); within one run, the first is the baseline of the others"
 _RUNS = (
     "baseline and other run; or one run (default: the latest) with --client A --client B; or "
@@ -83,7 +83,7 @@ class GateOptions:
         ),
     ] = False
     gate: Annotated[
-        tuple[GateFigure, ...],
+        tuple[FigureName, ...],
         Parameter(help="figures that decide (may be repeated), each tested by itself; "
                   "default: all compared figures (--play: rate, client-cpu and server-cpu)"),
     ] = ()  # fmt: skip
@@ -117,7 +117,7 @@ def compare(
     others: Annotated[tuple[str, ...], _WITH] = (),
     cells: Annotated[Cells | None, Parameter(name="*")] = None,
     figure: Annotated[
-        tuple[GateFigure, ...],
+        tuple[FigureName, ...],
         Parameter(help="figures to compare (may be repeated), instead of rate and "
                   "p99 (open loop: p50 and p99)"),
     ] = (),

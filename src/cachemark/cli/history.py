@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.analysis.statistics import FigureName
 from cachemark.cli import completers
 from cachemark.cli.document_forms import DocumentForms
 from cachemark.cli.output import progress_lines
@@ -13,9 +14,6 @@ from cachemark.model.errors import UsageError
 from cachemark.report.history import RENDERERS, HistoryQuery, RunIndex, query_history
 from cachemark.runs.resilience.stored import RunFolder
 
-HistoryFigure = Literal[
-    "rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"
-]
 _ONLY = "only these (may be repeated; * matches anything)"
 
 
@@ -39,7 +37,7 @@ def history(
     ],
     where: Annotated[Where | None, Parameter(name="*")] = None,
     figure: Annotated[
-        tuple[HistoryFigure, ...],
+        tuple[FigureName, ...],
         Parameter(help="figures (may be repeated), instead of rate and p99 (open "
                   "loop: p50 and p99); the first is compared with the previous run"),
     ] = (),

@@ -1,11 +1,11 @@
 """The rate of a trial: by which time its operations are divided, and which of them count."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
-from cachemark.analysis.statistics import FIGURES, summarise, window_rate
+from cachemark.analysis.statistics import FIGURES, FigureName, summarise, window_rate
 from cachemark.analysis.statistics.figures import counted_slices
 from cachemark.model.experiment import Workload
 from cachemark.model.outcome import Outcome
@@ -99,3 +99,7 @@ def test_slices_have_successes_only() -> None:
     assert own is not None
     assert sum(own.ops) == 75
     assert [a + b for a, b in zip(own.ops, own.errors, strict=True)] == [32, 40, 29]
+
+
+def test_options_name_every_figure_in_order() -> None:
+    assert get_args(FigureName) == tuple(FIGURES)

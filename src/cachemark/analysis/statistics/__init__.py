@@ -6,6 +6,7 @@ from cachemark.analysis.statistics.decision import ALPHA, Answer, classify, holm
 from cachemark.analysis.statistics.figures import (
     FIGURES,
     Figure,
+    FigureName,
     answered,
     answered_rate,
     counted_slices,

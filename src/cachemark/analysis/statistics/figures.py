@@ -223,6 +223,7 @@ def _cost(
     return Figure(name=name, title=title, unit=unit, more_is_better=False, of=of)
 
 
+FigureName = Literal["rate", "p50", "p90", "p99", "p99.9", "client-cpu", "server-cpu", "server-rss"]
 FIGURES = {
     figure.name: figure
     for figure in (
