@@ -51,6 +51,20 @@ def test_a_list_makes_one_for_each_value(table: str, setting: str, values: list[
     ]
 
 
+def test_a_list_is_completed_as_its_option_would_be() -> None:
+    made = planned("loads.rate=[1000, 2000]")
+    assert {(load.schedule, load.rate) for load in made.loads} == {
+        ("poisson", 1000.0),
+        ("poisson", 2000.0),
+    }
+    assert made.design == "trials"
+    cold = planned("workloads.mix=fetch=1", "workloads.prefill=[0.5, 0.0]").workloads
+    assert [(each.prefill, each.warmup_ms) for each in cold] == [(0.5, None), (0.0, 0)]
+    both = RunOptions(client=("native",), set=("workloads.hit_ratio=[0.5, 0.9]",)).overrides()
+    typed = planned_experiment("emcache", both).workloads
+    assert {(each.hit_ratio, each.prefill) for each in typed} == {(0.5, 1.0), (0.9, 1.0)}
+
+
 def test_settings_that_never_had_an_option_are_reached_too() -> None:
     made = planned("timing.silence_ms=20000", "rounds.lead_in_percent=20", "workloads.passes=2")
     assert (made.timing.silence_ms, made.rounds.lead_in_percent) == (20_000, 20.0)
@@ -90,7 +104,10 @@ def test_every_path_is_read_in_one_way() -> None:
         ("loads.measure.rate=9", "--set loads.measure.rate: the experiment has no such table"),
         ("workloads.keys.length=4q", "'--set workloads.keys.length"),
         ("workloads.prefill=1.5", "'--set workloads.prefill"),
-        ("workloads.hit_ratio=[0.5, 1.5]", "<= 1.0 - at `$.workloads[1].hit_ratio`"),
+        ("workloads.hit_ratio=[0.5, 1.5]", "'1.5' for '--set workloads.hit_ratio"),
+        ("loads.rate=[1000, -1]", "`float` > 0.0 - at `$.loads[1].rate`"),
+        ("loads.rate=[1000, 2000]", "--search tries rates itself"),
+        ("loads.think=['1ms', '2ms']", "--search plays open loops, which have no think time"),
         ("workloads.hit_ratio=[]", "hit_ratio is an empty list"),
         ("scale=0", "--set scale=0: out of range"),
         ("design=rounds", "--search plays trials, not rounds\n  leave out --set design"),

@@ -99,6 +99,8 @@ def test_a_plain_trial_needs_only_its_kinds() -> None:
 
 def test_a_client_that_is_named_twice_is_refused() -> None:
     known = registry(process.binary_path())
-    with pytest.raises(UsageError, match="client 'native' is named twice"):
+    with pytest.raises(UsageError, match="client 'native' is named twice") as refused:
         matching_clients(["native", "go/gomemcache", "native"], known)
+    assert refused.value.remedy.startswith("name it once;")
+    assert "--client native --set twice=native`" in refused.value.remedy
     assert matching_clients(["go/*", "go/gomemcache"], known).count("go/gomemcache") == 1

@@ -7,7 +7,7 @@ the setting in every workload, or in every load. The grammar of the work is that
 
 import re
 import tomllib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
@@ -21,6 +21,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_document import FACTORS, expand_factors
 from cachemark.model.experiment_settings import TABLES, in_words, schema_of
 from cachemark.model.presets import load_presets
+from cachemark.model.work_settings import kept_cold
 
 # The tables that a path may name, and the settings of each that no path reaches.
 _PLACES = {
@@ -109,6 +110,7 @@ def typed_settings(typed: Iterable[str]) -> TypedSettings:
             raise UsageError(f"--set {path}: a value is missing", f"write --set {path}=VALUE")
         if path in _FACTORS and isinstance(values := _readings(text)[0], list):
             others[path] = values
+            overrides |= _completing(path, values)
         elif path in ENGINE_PATHS:
             overrides[ENGINE_PATHS[path]] = text
         elif path == SCALE:
@@ -120,6 +122,17 @@ def typed_settings(typed: Iterable[str]) -> TypedSettings:
             else:
                 others[path] = value
     return TypedSettings(overrides=overrides, others=tuple(others.items()))
+
+
+def _completing(path: str, values: list[Any]) -> dict[str, Any]:
+    """One value of a list as its option, which completes and refuses what the option does."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    one = max(numbers) if numbers else next(iter(values), None)
+    if one is None:
+        return {}
+    if path in ENGINE_PATHS:
+        return {ENGINE_PATHS[path]: str(one)}
+    return {_OVERRIDES[path]: one} if path in _OVERRIDES else {}
 
 
 @contextmanager
@@ -140,7 +153,7 @@ def named_by_path(options: Iterable[str]) -> Generator[None]:
         raise UsageError(text, remedy) from error
 
 
-def with_others(experiment: Experiment, others: Iterable[tuple[str, Any]]) -> Experiment:
+def with_others(experiment: Experiment, others: Sequence[tuple[str, Any]]) -> Experiment:
     """The experiment with these settings, and a workload or load for each value of a list.
 
     Raises UsageError for a table that it does not have, and for wrong values of a list.
@@ -149,7 +162,10 @@ def with_others(experiment: Experiment, others: Iterable[tuple[str, Any]]) -> Ex
         experiment = _changed(experiment, path.split("."), value, path)
     document = expand_factors(msgspec.to_builtins(experiment), "--set").document
     with refusing("--set", _EVERY, decodes=True):
-        return msgspec.convert(document, Experiment)
+        made = msgspec.convert(document, Experiment)
+    if "workloads.prefill" not in dict(others):
+        return made
+    return msgspec.structs.replace(made, workloads=[*map(kept_cold, made.workloads)])
 
 
 def set_paths(context: CompletionContext) -> list[str]:

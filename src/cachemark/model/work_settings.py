@@ -77,9 +77,14 @@ def with_settings(
         base = _changed(base, preset)
     work = with_trace_defaults(typed.workload)
     changed = _changed(base, msgspec.structs.replace(typed, workload=work))
-    if begins_cold(changed) and changed.warmup_ms is None:
-        changed = msgspec.structs.replace(changed, warmup_ms=0)
-    return msgspec.structs.replace(changed, name=typed_name(workload.name, typed))
+    return msgspec.structs.replace(kept_cold(changed), name=typed_name(workload.name, typed))
+
+
+def kept_cold(workload: Workload) -> Workload:
+    """A workload that begins cold without a warm-up, unless it has its own; others as they are."""
+    if begins_cold(workload) and workload.warmup_ms is None:
+        return msgspec.structs.replace(workload, warmup_ms=0)
+    return workload
 
 
 def load_settings(load: Load, typed: WorkSettings) -> dict[str, Any]:

@@ -164,6 +164,8 @@ def test_programs_that_do_not_serve_are_errors(tmp_path: Path, code: str, says: 
     [
         ('Illegal suboption "proxy_config=/etc/proxy.lua"', "configure --enable-proxy"),
         ("can't run as root without the -u switch", "add -u nobody"),
+        ("[err] evsig_init_: socketpair: Too many open files", "connections=1024"),
+        ("Maxconns setting is too low, use -c to increase.", "connections=1024"),
         ("no room", ""),
     ],
 )

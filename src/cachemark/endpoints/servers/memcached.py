@@ -56,7 +56,9 @@ def missing(spec: ServerSpec) -> Missing | None:
     program = _program(spec)
     if shutil.which(program):
         return None
-    return Missing(reason=f"{program} is not on this machine", remedy=REMEDY)
+    remedy = f"binary={program} must be a program" if "binary" in spec.options else REMEDY
+    what = "cannot be executed" if Path(program).is_file() else "is not on this machine"
+    return Missing(reason=f"{program} {what}", remedy=remedy)
 
 
 @contextmanager

@@ -23,6 +23,11 @@ _EXIT_S = 2.0
 _REMEDIES = {
     "proxy_config=": "this memcached has no proxy: start one of ./configure --enable-proxy",
     "can't run as root": "add -u nobody to the command",
+    **dict.fromkeys(
+        ("Too many open files", "Maxconns setting is too low"),
+        "its limit of connections is below what its own threads need (5 files each, and 16): "
+        "memcached:connections=1024, or -c 1024 in a command",
+    ),
 }
 
 

@@ -49,7 +49,9 @@ class Preflight:
 
     def _why(self, plan: Plan, cell: Cell) -> Reason | None:
         if missing := servers.missing(self._servers[cell.server]):
-            return missing.reason, missing.remedy
+            own = missing.reason.startswith(f"{cell.server} ")
+            text = missing.reason if own else f"{cell.server} cannot be started: {missing.reason}"
+            return text, missing.remedy
         client = self._clients[cell.client]
         ready = self._hello(client, plan.experiment.timing)
         if not isinstance(ready, Ready):
