@@ -49,6 +49,8 @@ def test_refused_swaps_have_a_column_for_each_number_of_callers(
     assert table["rows"] == [["native", "memcached", "cas-1-1-keys", "cas", shares[1], shares[4]]]
     assert shares[1] == "0.0 %"
     assert shares[4] != "0.0 %"
+    sentence = f"of cas the server refused 0.0 % with 1 caller and {shares[4]} with 4 callers."
+    assert sentence in " ".join(ended.stdout.split())
 
 
 def test_a_full_server_has_its_size_classes(inside: Inside, tmp_path: Path) -> None:

@@ -246,7 +246,9 @@ def matching_clients(texts: Iterable[str], known: dict[str, Client]) -> tuple[st
     names: list[str] = []
     texts = list(texts)
     if twice := next((text for text in texts if texts.count(text) > 1), None):
-        remedy = f"name it once; `cachemark run --client {twice} --set twice={twice}` plays it twice"
+        remedy = (
+            f"name it once; `cachemark run --client {twice} --set twice={twice}` plays it twice"
+        )
         raise UsageError(f"client {twice!r} is named twice", remedy)
     for text in texts:
         if "*" not in text or text.startswith("command:"):

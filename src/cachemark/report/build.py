@@ -39,7 +39,7 @@ from cachemark.report.groups import alone_text, make_groups, was_played
 from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.search_answer import search_answer
-from cachemark.report.server_loads import server_lines, server_sections
+from cachemark.report.server_loads import refused_lines, server_lines, server_sections
 from cachemark.report.trials import replay_lines, trial_rows, within_sections
 
 # A number that is no part of a name such as p99.
@@ -77,9 +77,11 @@ def _grid_report(
     trials = trial_rows(outcomes)
     turns = rounds.turns_text(outcomes, experiment.rounds.slice_ms)
     in_turns = answers if rounds.is_in_turns(outcomes) else None
+    servers = server_sections(experiment, summaries, outcomes)
+    told, refused = sentences(answers, groups, outcomes, experiment), refused_lines(servers)
     return Report(
         header=header,
-        answers=sentences(answers, groups, outcomes, experiment),
+        answers=told + refused if any(len(group.rows) > 1 for group in groups) else refused + told,
         rounds=in_turns,
         turns=turns,
         groups=groups,
@@ -93,7 +95,7 @@ def _grid_report(
             *default_settings.sections(experiment, summaries, outcomes, own_settings),
             *round_sections.sections(in_turns),
             *within_sections(summaries),
-            *server_sections(experiment, summaries, outcomes),
+            *servers,
             *_published_sections(header, outcomes, groups),
             *calibration.overhead_sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),

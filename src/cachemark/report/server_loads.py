@@ -15,6 +15,7 @@ from cachemark.report.model import Section
 
 # A client, a server, a workload, and all of a load besides its callers.
 _Work = tuple[str, str, str, Load]
+_REFUSED = "Refused operations by callers"
 
 
 def server_lines(summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]) -> list[str]:
@@ -69,7 +70,7 @@ def _line(cell: Cell, trials: Sequence[Sequence[ServerLoad]], place: str) -> str
 
 
 def _listed(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def eviction_lines(summaries: Sequence[CellSummary]) -> list[str]:
@@ -100,6 +101,23 @@ def server_sections(
     return [*_refused_by_callers(experiment, summaries), *_size_classes(outcomes)]
 
 
+def refused_lines(sections: Sequence[Section]) -> list[str]:
+    """A sentence for each row of the table of refused operations: its share by callers."""
+    return [
+        f"{workload}, {client} against {server}: of {kind} the server refused {_listed(shares)}."
+        for section in sections
+        if section.title == _REFUSED
+        for client, server, workload, kind, *cells in section.rows
+        if (
+            shares := [
+                f"{cell} with {callers}"
+                for callers, cell in zip(section.columns[4:], cells, strict=True)
+                if cell != "–"
+            ]
+        )
+    ]
+
+
 def _refused_by_callers(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[Section]:
     """One row for each client and kind of operation, one column for each number of callers."""
     loads = {load.name: load for load in experiment.loads}
@@ -121,7 +139,7 @@ def _refused_by_callers(experiment: Experiment, summaries: Sequence[CellSummary]
         return []
     return [
         Section(
-            title="Refused operations by callers",
+            title=_REFUSED,
             topic="servers",
             columns=["client", "server", "workload", "operation"]
             + [count_of(count, "caller") for count in callers],
