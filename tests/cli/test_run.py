@@ -239,15 +239,6 @@ def test_what_cannot_run_is_a_row_with_the_remedy(inside: Inside, tmp_path: Path
     assert "/no/such/program is not on this machine" in said
 
 
-def test_a_plan_names_the_server_that_cannot_be_started(inside: Inside, tmp_path: Path) -> None:
-    (no_program := tmp_path / "notes").touch()
-    for path, why in ((Path("/nowhere"), "is not on this machine"), (no_program, "cannot be exec")):
-        server = f"memcached:binary={path}"
-        ended = inside("run", "--dry-run", "--client", "native", "--server", server)
-        assert f"not played: {server}: cannot be started: {path} {why}" in ended.stderr
-        assert f"→ binary={path} must be a program" in ended.stderr
-
-
 def test_a_server_that_cannot_start_fails_its_trials(inside: Inside, tmp_path: Path) -> None:
     servers = json.dumps(["command:false {port}", "remote:127.0.0.1:1", "embedded"])
     ended = inside("run", write(tmp_path, servers=servers, blocks="1"), "--details")

@@ -73,15 +73,15 @@ def test_failed_operations_may_have_reached_the_server_or_not() -> None:
 
 
 def test_keys_of_a_multiget_are_counted_one_by_one() -> None:
-    mgets = Operation(attempts=3, ok=3, hits=30, keys=30)
+    mgets = Operation(attempts=6, ok=6, hits=30, keys=30)
     assert judged(window(mget=mgets), cmd_get=30, get_hits=30).verdict == "VALID"
-    assert judged(window(mget=mgets), cmd_get=3, get_hits=30).verdict == "INVALID"
+    assert judged(window(mget=mgets), cmd_get=6, get_hits=30).verdict == "INVALID"
 
 
 def test_sets_without_a_reply_are_held_against_the_server() -> None:
-    sets = Operation(attempts=5, ok=5, keys=5)
-    assert judged(window(set_noreply=sets), cmd_set=5).verdict == "VALID"
-    assert judged(window(set_noreply=sets), cmd_set=4).verdict == "INVALID"
+    sets = Operation(attempts=6, ok=6, keys=6)
+    assert judged(window(set_noreply=sets), cmd_set=6).verdict == "VALID"
+    assert judged(window(set_noreply=sets), cmd_set=5).verdict == "INVALID"
 
 
 def judged_stats(measure: Done, before: ServerStats, after: ServerStats) -> TrialVerdict:
@@ -90,13 +90,13 @@ def judged_stats(measure: Done, before: ServerStats, after: ServerStats) -> Tria
 
 
 def test_deletes_without_reply_count_as_hits_and_misses_together() -> None:
-    deletes = Operation(attempts=5, ok=5, keys=5)
+    deletes = Operation(attempts=6, ok=6, keys=6)
     before = ServerStats({"delete_hits": "1", "delete_misses": "0", "cmd_set": "0"})
     for hits, misses, sets, verdict in [
-        (3, 2, 0, "VALID"),
-        (0, 5, 0, "VALID"),
-        (3, 1, 0, "INVALID"),
-        (3, 2, 1, "INVALID"),
+        (3, 3, 0, "VALID"),
+        (0, 6, 0, "VALID"),
+        (3, 2, 0, "INVALID"),
+        (3, 3, 1, "INVALID"),
     ]:
         after = ServerStats(
             {
@@ -175,6 +175,15 @@ def test_wrong_values_and_wrong_sums_are_invalid() -> None:
 def test_nothing_done_is_invalid() -> None:
     failed = Operation(attempts=3, ok=0, errors={"connection": 3})
     assert "no operation succeeded" in judged(window(get=failed)).reasons[0]
+
+
+def test_a_rate_needs_as_many_operations_as_a_median() -> None:
+    for count, verdict in ((1, "INVALID"), (5, "INVALID"), (6, "VALID")):
+        gets = Operation(attempts=count, ok=count, hits=count, keys=count)
+        judgement = judged(window(get=gets), cmd_get=count, get_hits=count)
+        assert judgement.verdict == verdict, count
+        told = [f"the window has {count} of the 6 operations that a rate needs"]
+        assert judgement.reasons == (told if verdict == "INVALID" else [])
 
 
 def lagging(lag_ns: int, response_ns: int, **fields: Any) -> Done:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
+from cachemark.analysis.percentiles import min_sample_size
 from cachemark.analysis.verdict.trial_verdict import invalid_finding, note_finding
 from cachemark.model import histogram
 from cachemark.model.experiment import Load, Workload
@@ -13,6 +14,8 @@ from cachemark.model.server_stats import ServerStats
 from cachemark.model.work_length import max_keys_per_command
 
 CountOf = Callable[[Operation], int]
+# Fewer show no mean time of an operation, as they show no median.
+_LEAST_OPERATIONS = min_sample_size(50.0)
 
 
 _keys, _hits, _misses, _not_stored, _done = map(
@@ -187,7 +190,11 @@ def _window(measure: Done) -> list[Finding]:
         return [invalid_finding("nothing-done", "no operation succeeded in the window")]
     if not measure.elapsed_ns:
         return [invalid_finding("no-window", "the length of the window is zero")]
-    return []
+    attempts = attempts_of(measure.operations)
+    if attempts >= _LEAST_OPERATIONS:
+        return []
+    text = f"the window has {attempts} of the {_LEAST_OPERATIONS} operations that a rate needs"
+    return [invalid_finding("few-operations", text)]
 
 
 def _mismatches(
