@@ -107,8 +107,11 @@ def test_why_names_an_absent_client_before_it_counts(
 
 def test_a_plan_names_the_server_that_cannot_be_started(inside: Inside, tmp_path: Path) -> None:
     (no_program := tmp_path / "notes").touch()
-    for path, why in ((Path("/nowhere"), "is not on this machine"), (no_program, "cannot be exec")):
+    for path, reason in (
+        (Path("/nowhere"), "is not on this machine"),
+        (no_program, "cannot be exec"),
+    ):
         server = f"memcached:binary={path}"
         ended = inside("run", "--dry-run", "--client", "native", "--server", server)
-        assert f"not played: {server}: cannot be started: {path} {why}" in ended.stderr
+        assert f"not played: {server}: cannot be started: {path} {reason}" in ended.stderr
         assert f"→ binary={path} must be a program" in ended.stderr

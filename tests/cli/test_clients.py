@@ -2,29 +2,21 @@
 
 import pytest
 
-from cachemark.cli.clients import fitting
+from cachemark.cli import clients
 from cachemark.cli.servers import form_lines
 from cachemark.endpoints.clients import registry
 from cachemark.endpoints.servers import kinds
 from cachemark.host import process
 from cachemark.model.protocol import Ready
+from cachemark.report.document import Table
+from cachemark.report.terminal import fitting
 from tests.workers import worker_driver
 
-COLUMNS = (
-    "client",
-    "library",
-    "version",
-    "released",
-    "protocols",
-    "TLS",
-    "login",
-    "callers",
-    "state",
-)
 NETWORK = [one for one in registry(process.binary_path()).values() if not one.in_process]
 LIBRARY = ["library-of-20-bytes", "v0.0.0-20260422231931-4d751bb6e37c", "2026-10"]
 ROWS = [
-    [one.id, *LIBRARY, "text", "TLS", "SASL", one.concurrency, "ready " * 20] for one in NETWORK
+    [one.id, *LIBRARY, "text", "TLS", "SASL", one.concurrency, "ready " * 20, "", "", ""]
+    for one in NETWORK
 ]
 
 
@@ -37,10 +29,11 @@ ROWS = [
     ],
 )
 def test_a_narrow_terminal_has_whole_columns(width: int, left_out: set[str]) -> None:
-    shown = fitting(COLUMNS, ROWS, width)
-    assert set(COLUMNS) - {COLUMNS[index] for index in shown} == left_out
-    whole = sum(max(len(row[index]) for row in ROWS) + 2 for index in shown[:-1])
-    assert whole + 20 <= width
+    table = Table(columns=clients._COLUMNS, rows=ROWS).only(range(9))  # pyright: ignore[reportPrivateUsage]
+    shown = fitting(table, width)
+    assert set(table.titles) - set(shown.titles) == left_out
+    *whole, _ = zip(*shown.rows, strict=True)
+    assert sum(max(map(len, cells)) + 2 for cells in whole) + 20 <= width
 
 
 def test_a_client_without_tls_or_logins_has_a_reason() -> None:

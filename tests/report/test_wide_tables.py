@@ -2,7 +2,7 @@
 
 import pytest
 
-from cachemark.report.document import Document, DocumentPart, Table, plain_table
+from cachemark.report.document import Document, DocumentPart, Table, TableColumn, plain_table
 from cachemark.report.terminal import draw, narrow_parts
 
 NAMES = ["measureBinaryFolsomMultiget, published", "a, php/memcached?compression=on"]
@@ -46,6 +46,16 @@ def test_a_long_text_among_figures_is_folded() -> None:
     text = printed(table, 40)
     assert "12.3 k" in text
     assert client in "".join(text.split())
+
+
+def test_empty_columns_give_way_before_a_name_is_cut() -> None:
+    name = "python/meta-memcache@1.2.3?option=of-a-client"
+    columns = [TableColumn(title) for title in ("client", "ops/s", "of the fastest", "p99")]
+    part = DocumentPart(table=Table(columns=columns, rows=[[name, "12.3 k", "–", "–"]]))
+    for width, left in ((80, "of the fastest p99"), (70, "of the fastest"), (60, "")):
+        heading, row = draw(Document(title="", parts=[part]), width).splitlines()
+        assert " ".join(heading.split()) == f"client ops/s {left}".strip()
+        assert row.split()[:3] == [name, "12.3", "k"]
 
 
 def test_a_table_without_rows_has_its_headings() -> None:

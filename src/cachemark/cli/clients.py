@@ -1,13 +1,10 @@
 """`cachemark clients`: list all clients, and what each needs to run on this machine."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from cachemark.cli.output import console, progress_lines
 from cachemark.endpoints.capabilities import supported_wires
@@ -15,17 +12,26 @@ from cachemark.endpoints.client_readiness import Readiness, query_workers, recor
 from cachemark.endpoints.clients import Client, registry, workers_folder
 from cachemark.host import process
 from cachemark.report.console import print_words
+from cachemark.report.document import Table, TableColumn
+from cachemark.report.terminal import fitting, rich_table
 
 _NOTES = ("note", "its own default settings", "lacks")
-_SHOWN = ("client", "library", "version", "released", "protocols", "TLS", "login")
-_COLUMNS = (*_SHOWN, "callers", "state")
 # A narrow terminal drops these columns, in this order; the others stay whole.
 _SPARE = ("library", "callers", "released", "login", "version")
+_COLUMNS = [
+    TableColumn(
+        name,
+        words=True,
+        spare=_SPARE.index(name) + 1 if name in _SPARE else 0,
+        folds=name in ("state", *_NOTES),
+    )
+    for name in (
+        *("client", "library", "version", "released", "protocols", "TLS", "login"),
+        *("callers", "state", *_NOTES),
+    )
+]
 # On a narrower terminal, notes are lines below the table.
 _ROOM_FOR_NOTES = 160
-# The width of a column that may be folded.
-_LEAST = 20
-_GAP = 2
 _LOGINS = {"login_text": "text", "login_sasl": "SASL"}
 
 
@@ -50,9 +56,9 @@ def clients(
     found |= _asked([client for client in known if client.id not in found], folder)
     out = console()
     beside = notes and out.width >= _ROOM_FOR_NOTES
-    columns = (*_COLUMNS, *(_NOTES if beside else ()))
-    rows = [_row(client, found[client.id]) + _notes(client) * beside for client in known]
-    _print(out, columns, rows)
+    rows = [_row(client, found[client.id]) + _notes(client) for client in known]
+    shown = range(len(_COLUMNS) - (0 if beside else len(_NOTES)))
+    _print(out, Table(columns=_COLUMNS, rows=rows).only(shown))
     for client in known if notes and not beside else ():
         told = [
             f"{name}: {text}" for name, text in zip(_NOTES, _notes(client), strict=True) if text
@@ -64,33 +70,12 @@ def _notes(client: Client) -> list[str]:
     return [client.note, client.defaults, client.lacks]
 
 
-def _print(out: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print(out: Console, table: Table) -> None:
     """Print the columns that fit; a line says which do not."""
-    shown = fitting(columns, rows, out.width)
-    table = Table(box=None, pad_edge=False)
-    for index in shown:
-        folds = columns[index] in ("state", *_NOTES)
-        table.add_column(columns[index], overflow="fold", no_wrap=not folds)
-    for row in rows:
-        table.add_row(*(escape(row[index]) for index in shown))
-    out.print(table)
-    if hidden := [name for index, name in enumerate(columns) if index not in shown]:
+    out.print(rich_table(table, out.width))
+    shown = fitting(table, out.width).titles
+    if hidden := [name for name in table.titles if name not in shown]:
         print_words(out, f"A wider terminal, or a pipe, also has: {', '.join(hidden)}.")
-
-
-def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The columns that fit side by side into `width`, by index. Pure."""
-
-    def least(index: int) -> int:
-        longest = max(map(len, [columns[index], *(row[index] for row in rows)]))
-        return min(longest, _LEAST) if columns[index] in ("state", *_NOTES) else longest
-
-    shown = list(range(len(columns)))
-    for spare in _SPARE:
-        if sum(map(least, shown)) + _GAP * (len(shown) - 1) <= width:
-            break
-        shown.remove(columns.index(spare))
-    return shown
 
 
 def _asked(unknown: list[Client], folder: Path) -> dict[str, Readiness]:

@@ -12,14 +12,15 @@ import msgspec
 class TableColumn(msgspec.Struct, frozen=True):
     """A column by its title, which is shown, and its `id`, by which it is found.
 
-    `words`: text, not figures. A narrow terminal first drops the column whose `spare` is 1, then
-    the next; 0: never.
+    `words`: text, not figures; `folds`: text of any length, on several lines. A narrow terminal
+    drops columns without a cell, then the column whose `spare` is 1, then the next; 0: never.
     """
 
     title: str
     id: str = ""
     words: bool = False
     spare: int = 0
+    folds: bool = False
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

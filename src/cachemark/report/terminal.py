@@ -79,7 +79,7 @@ def _is_figure(cell: str) -> bool:
 def rich_table(table: Table, width: int | None) -> RichTable:
     """The table without the columns that do not fit into `width`; wrapped if there is no width."""
     if width is not None:
-        table = _fitting(table, width)
+        table = fitting(table, width)
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index, column in enumerate(table.columns):
         drawn.add_column(
@@ -87,7 +87,7 @@ def rich_table(table: Table, width: int | None) -> RichTable:
             justify="left" if index == 0 or table.prose or column.words else "right",
             # When no column can be dropped, shorten names; never split a number. Where prose can be
             # folded instead, names stay whole too.
-            no_wrap=index > 0
+            no_wrap=not column.folds and (index > 0 or any(one.folds for one in table.columns))
             if width is not None
             else not index and _column_width(table, 0) <= _SHORT,
             overflow="fold",
@@ -102,14 +102,15 @@ def _markup(cell: str) -> str:
     return f"[{cell.style}]{escape(cell)}[/]" if isinstance(cell, Toned) else escape(cell)
 
 
-def _fitting(table: Table, width: int) -> Table:
-    """The columns that fit. A column is left out rather than having its figures wrapped."""
-    shown = list(range(len(table.columns)))
-    for spare in sorted({column.spare for column in table.columns} - {0}):
-        needed = sum(_column_width(table, index) + 2 for index in shown)
-        if needed <= width:
+def fitting(table: Table, width: int) -> Table:
+    """The columns that fit. A column is left out rather than having its figures wrapped. Pure."""
+    columns, shown = table.columns, list(range(len(table.columns)))
+    empty = [at for at in shown[:0:-1] if {row[at] for row in table.rows} <= {"–", ""}]
+    spare = [at for at in shown if columns[at].spare and at not in empty]
+    for dropped in [*empty, *sorted(spare, key=lambda at: columns[at].spare)]:
+        if sum(_column_width(table, at) for at in shown) + _GAP * (len(shown) - 1) <= width:
             break
-        shown = [index for index in shown if table.columns[index].spare != spare]
+        shown.remove(dropped)
     return table.only(shown)
 
 
@@ -118,11 +119,14 @@ def _longest_of(table: Table, index: int) -> int:
 
 
 def _column_width(table: Table, index: int) -> int:
-    return max(len(cells[index]) for cells in [table.titles, *table.rows])
+    longest = max(len(cells[index]) for cells in [table.titles, *table.rows])
+    return min(longest, _LEAST_FOLDED) if table.columns[index].folds else longest
 
 
 # Between two columns.
 _GAP = 2
+# The least width of a column that may be folded.
+_LEAST_FOLDED = 20
 # A longer cell is a text, which may be folded.
 _LONGEST_FIGURE = 24
 # A name, or a word of one, is not folded up to this length; never more than half of the width.
