@@ -128,11 +128,8 @@ def _completing(path: str, values: list[Any]) -> dict[str, Any]:
     """One value of a list as its option, which completes and refuses what the option does."""
     numbers = [value for value in values if isinstance(value, int | float)]
     one = max(numbers) if numbers else next(iter(values), None)
-    if one is None:
-        return {}
-    if path in ENGINE_PATHS:
-        return {ENGINE_PATHS[path]: str(one)}
-    return {_OVERRIDES[path]: one} if path in _OVERRIDES else {}
+    name = {**ENGINE_PATHS, **_OVERRIDES}.get(path)
+    return {name: str(one) if path in ENGINE_PATHS else one} if name and one is not None else {}
 
 
 @contextmanager

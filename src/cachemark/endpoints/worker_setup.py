@@ -99,7 +99,11 @@ def build(folder: WorkerFolder) -> SetupResult:
     ended = subprocess.run(
         [str(folder.folder / "setup")],
         cwd=folder.folder,
-        env={**os.environ, "PATH": _search_path(), _SOURCES: _engine_sources()},
+        env={
+            **os.environ,
+            "PATH": _search_path(),
+            _SOURCES: str(shipped_folder("engine", _SOURCES)),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -108,11 +112,6 @@ def build(folder: WorkerFolder) -> SetupResult:
     )
     state, text = _result(ended, folder.name)
     return SetupResult(folder=folder, state=state, text=text, elapsed_s=time.monotonic() - began)
-
-
-def _engine_sources() -> str:
-    """The folder of the engine's Rust sources; PHP's set-up builds the shared store from it."""
-    return str(shipped_folder("engine", _SOURCES))
 
 
 def _search_path() -> str:

@@ -33,11 +33,14 @@ def table_lines(table: Table) -> list[str]:
     rule = (
         "|" + "|".join([":--", *[":--" if table.prose else "--:"] * (len(table.columns) - 1)]) + "|"
     )
-    return [head, rule, *["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]]
-
-
-def _cell(text: str) -> str:
-    return one_line(text).replace("|", "\\|")
+    return [
+        head,
+        rule,
+        *[
+            "| " + " | ".join(one_line(cell).replace("|", r"\|") for cell in row) + " |"
+            for row in table.rows
+        ],
+    ]
 
 
 def one_line(text: str) -> str:

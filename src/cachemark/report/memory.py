@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cachemark.model.footprint import Footprint
-from cachemark.model.server_memory import Fill, HitRatio, MemoryForHits, MemoryNeed
+from cachemark.model.server_memory import Fill, MemoryForHits, MemoryNeed
 from cachemark.report.csv_text import flat_csv
 from cachemark.report.document import Document, DocumentPart, plain_table
 from cachemark.report.forms import forms
@@ -87,7 +87,9 @@ def _hits(found: list[MemoryForHits], shapes: str) -> Document:
                 f"{100 * answer.reached.ratio:.2f} %",
                 "–" if answer.reached.held_items is None else f"{answer.reached.held_items:,}",
                 f"about {answer.all_items_mib}m",
-                _seen(answer.missed),
+                f"memory={of.memory_mib}m: {100 * of.ratio:.2f} %"
+                if (of := answer.missed)
+                else "–",
             ]
             for answer in found
             if answer.reached
@@ -98,10 +100,6 @@ def _hits(found: list[MemoryForHits], shapes: str) -> Document:
             if answer.reason or (answer.reached and not answer.reached.settled)
         ],
     )
-
-
-def _seen(of: HitRatio | None) -> str:
-    return f"memory={of.memory_mib}m: {100 * of.ratio:.2f} %" if of else "–"
 
 
 def _checked(need: MemoryNeed) -> str:

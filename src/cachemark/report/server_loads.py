@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from cachemark.analysis.number_format import count_of, counted, size, time
-from cachemark.analysis.statistics import CellSummary, KindSummary
+from cachemark.analysis.statistics import CellSummary
 from cachemark.model.distance import Distance
 from cachemark.model.experiment import Experiment, Load
 from cachemark.model.outcome import Cell, Outcome
@@ -103,19 +103,15 @@ def server_sections(
 
 def refused_lines(sections: Sequence[Section]) -> list[str]:
     """A sentence for each row of the table of refused operations: its share by callers."""
-    return [
-        f"{workload}, {client} against {server}: of {kind} the server refused {_listed(shares)}."
-        for section in sections
-        if section.title == _REFUSED
-        for client, server, workload, kind, *cells in section.rows
-        if (
-            shares := [
-                f"{cell} with {callers}"
-                for callers, cell in zip(section.columns[4:], cells, strict=True)
-                if cell != "–"
+    lines: list[str] = []
+    for of in (section for section in sections if section.title == _REFUSED):
+        for client, server, workload, kind, *cells in of.rows:
+            told = zip(of.columns[4:], cells, strict=True)
+            shares = _listed([f"{cell} with {callers}" for callers, cell in told if cell != "–"])
+            lines += [
+                f"{workload}, {client} against {server}: of {kind} the server refused {shares}."
             ]
-        )
-    ]
+    return lines
 
 
 def _refused_by_callers(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[Section]:
@@ -159,12 +155,8 @@ def _refused_kinds(summaries: Sequence[CellSummary]) -> list[str]:
 
 def _refused(summary: CellSummary | None, name: str) -> str:
     kind = next((one for one in summary.kinds if one.kind == name), None) if summary else None
-    return "–" if kind is None else _share(kind)
-
-
-def _share(kind: KindSummary) -> str:
-    answered = kind.ok + kind.not_stored
-    return f"{100 * kind.not_stored / answered:.1f} %" if answered else "–"
+    answered = kind.ok + kind.not_stored if kind else 0
+    return f"{100 * kind.not_stored / answered:.1f} %" if kind and answered else "–"
 
 
 def _size_classes(outcomes: Sequence[Outcome]) -> list[Section]:

@@ -91,7 +91,9 @@ def rich_table(table: Table, width: int | None) -> RichTable:
             if width is not None
             else not index and _column_width(table, 0) <= _SHORT,
             overflow="fold",
-            min_width=None if width is not None else _longest_of(table, index),
+            min_width=None
+            if width is not None
+            else max(_longest_word(row[index], _SHORT_NAME) for row in [table.titles, *table.rows]),
         )
     for row in table.rows:
         drawn.add_row(*map(_markup, row))
@@ -112,10 +114,6 @@ def fitting(table: Table, width: int) -> Table:
             break
         shown.remove(dropped)
     return table.only(shown)
-
-
-def _longest_of(table: Table, index: int) -> int:
-    return max(_longest_word(cells[index], _SHORT_NAME) for cells in [table.titles, *table.rows])
 
 
 def _column_width(table: Table, index: int) -> int:

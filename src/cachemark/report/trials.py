@@ -33,18 +33,13 @@ def _row(outcome: Outcome) -> TrialRow:
         cell=trial.cell,
         verdict=outcome.verdict or outcome.state,
         reasons=[outcome.reason] if outcome.reason else outcome.reasons,
-        ops_per_s=_rate(outcome),
+        ops_per_s=window_rate(outcome) if outcome.verdict == "VALID" else None,
         started_at=outcome.started_at,
         wall_ms=outcome.wall_ms,
         steal_percent=noise.steal_percent if noise else None,
         foreign_cpu_percent=noise.foreign_cpu_percent if noise else None,
         timeline=_timeline(outcome),
     )
-
-
-def _rate(outcome: Outcome) -> float | None:
-    """The trial's rate; None if the trial is not valid."""
-    return window_rate(outcome) if outcome.verdict == "VALID" else None
 
 
 def _timeline(outcome: Outcome) -> list[TimelinePoint]:

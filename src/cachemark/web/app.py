@@ -1,7 +1,6 @@
 """The application: routes, and the pages of errors."""
 
 from importlib import resources
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -76,7 +75,7 @@ def _routes() -> list[BaseRoute]:
         Route("/favicon.ico", _icon),
         Route("/assets/report.css", _style_sheet),
         Route("/assets/report.js", _script),
-        Mount("/assets", StaticFiles(directory=_assets())),
+        Mount("/assets", StaticFiles(directory=str(resources.files("cachemark.web") / "assets"))),
     ]
 
 
@@ -94,10 +93,6 @@ def _style_sheet(_: Request) -> Response:
 
 def _script(_: Request) -> Response:
     return Response(html.script_text(), media_type="text/javascript")
-
-
-def _assets() -> Path:
-    return Path(str(resources.files("cachemark.web") / "assets"))
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:

@@ -51,7 +51,7 @@ def backlog(
     each_ns = float(np.median(np.diff([reading.at_ns for reading in readings])))
     waited_ns, mean_ns = _waited_ns(readings), _mean_ns(measure)
     least = max(_MIN_POINTS, round(_MIN_PART * len(waited_ns)))
-    detectable_ns = _detectable_ns(readings)
+    detectable_ns = max(_RESOLUTION_NS, _RESOLUTION_OPS * _gap_ns(readings))
     parts = plateaus(waited_ns, least, max(_SHARE * mean_ns, detectable_ns))
     levels = [
         Plateau(
@@ -99,11 +99,6 @@ def _gap_ns(readings: Sequence[CommandCount]) -> float:
     """The mean time from one operation to the next."""
     first, last = readings[0], readings[-1]
     return (last.at_ns - first.at_ns) / max(1, (last.due or 0) - (first.due or 0))
-
-
-def _detectable_ns(readings: Sequence[CommandCount]) -> float:
-    """The smallest change that the readings can show."""
-    return max(_RESOLUTION_NS, _RESOLUTION_OPS * _gap_ns(readings))
 
 
 def _mean_ns(measure: Done) -> float:

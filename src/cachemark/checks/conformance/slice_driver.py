@@ -22,7 +22,6 @@ from cachemark.checks.conformance.worker_driver import (
 )
 from cachemark.model import histogram, protocol
 from cachemark.model.protocol import Slice, SliceDone
-from cachemark.model.protocol_results import Operation
 
 # Each try leaves the worker and this process more time. The last one takes about 15 s.
 _TRIES = 7
@@ -50,14 +49,14 @@ def _check_sums(slices: list[protocol.SliceDone], done: protocol.Done) -> None:
         failed = sum(kind.errors.values()) + kind.wrong_values
         expect_equal(kind.ok + failed, kind.attempts, "ok and failed of a kind")
     timed = sum(kind.ok + kind.errors.get("timeout", 0) for kind in kinds) + done.unsent
-    expect_equal(sum(map(_response_count, kinds)), timed, "response times")
+    expect_equal(
+        sum(histogram.decode(of.response).count for of in kinds if of.response),
+        timed,
+        "response times",
+    )
     expect(not any(kind.response or kind.service for kind in lead_in), "the lead-in has histograms")
     expect(done.timeline is None, "slices have a timeline")
     expect(done.sections is None, "slices have sections")
-
-
-def _response_count(kind: Operation) -> int:
-    return histogram.decode(kind.response).count if kind.response else 0
 
 
 def begin(

@@ -113,16 +113,15 @@ def a_slice_is_counted_in_two_halves(
     for shape in shapes:
         begin(driver, wire, server.addresses, _TAPE, None, **shape)
         slices: list[SliceDone] = []
-        while not any(_has_both_halves(one) for one in slices):
+        while not any(
+            0 < one.half_ops < one.ops and 8_000_000 <= one.half_ns < one.elapsed_ns
+            for one in slices
+        ):
             slices.append(play_slice(driver, request))
             expect(
                 len(slices) < MAX_SLICES, f"no slice has operations in both halves: {slices[-1]}"
             )
         end(driver, slices)
-
-
-def _has_both_halves(one: SliceDone) -> bool:
-    return 0 < one.half_ops < one.ops and 8_000_000 <= one.half_ns < one.elapsed_ns
 
 
 def a_slice_of_lead_in_counts_nothing(

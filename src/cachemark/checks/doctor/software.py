@@ -23,7 +23,9 @@ def software(facts: HostFacts) -> list[Check]:
     return [
         info_check("cachemark", f"{__version__}, Python {platform.python_version()}"),
         engine(facts.engine),
-        _memcached(facts.tools.get("memcached", "")),
+        _installed(
+            "memcached", facts.tools.get("memcached", ""), "warn when missing", memcached.REMEDY
+        ),
         _setpriv(),
         _hashes(),
         info_check("tools", "; ".join(others) or "none"),
@@ -37,10 +39,6 @@ def engine(version: str) -> Check:
     same = version.split()[:2] == [ENGINE, __version__]
     value, limits = version or "not installed", f"fail unless {ENGINE} {__version__}"
     return judged_check("engine", value, limits, ENGINE_REMEDY, "ok" if same else "fail")
-
-
-def _memcached(version: str) -> Check:
-    return _installed("memcached", version, "warn when missing", memcached.REMEDY)
 
 
 def _installed(name: str, found: str, limits: str, remedy: str) -> Check:

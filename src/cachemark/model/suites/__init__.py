@@ -39,7 +39,9 @@ def find(name: str, *, quick: bool = False) -> Experiment:
             f"{similar_name(name, known)}suites: {', '.join(known)}; or name a file "
             "that ends .toml",
         )
-    whole = experiment_file.parse(_file(name).read_text(encoding="utf-8"), f"suite {name}")
+    whole = experiment_file.parse(
+        (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8"), f"suite {name}"
+    )
     if not quick:
         return whole
     if whole.quick is None:
@@ -77,7 +79,3 @@ def _reduced(workload: Workload, quick: QuickGrid) -> Workload:
     if loads is not None and quick.loads is not None:
         loads = [name for name in loads if name in quick.loads]
     return scaled(msgspec.structs.replace(workload, loads=loads), quick.scale)
-
-
-def _file(name: str) -> Traversable:
-    return resources.files(__name__) / f"{name}.toml"

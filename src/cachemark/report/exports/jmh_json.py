@@ -60,16 +60,14 @@ def _metric(result: JmhResult) -> dict[str, object]:
         "score": score,
         "scoreError": _NAN if error is None else error,
         "scoreConfidence": [_NAN, _NAN] if error is None else [score - error, score + error],
-        "scorePercentiles": {str(p): _or_nan(percentile(result, p)) for p in PERCENTILES},
+        "scorePercentiles": {
+            str(p): _NAN if (of := percentile(result, p)) is None else of for p in PERCENTILES
+        },
         "scoreUnit": result.unit,
     }
     if result.mode == "thrpt":
         return metric | {"rawData": [[rate] for rate in result.rates]}
     return metric | {"rawDataHistogram": [[_counted(times)] for times in result.times]}
-
-
-def _or_nan(value: float | None) -> float | str:
-    return _NAN if value is None else value
 
 
 def _counted(of: Histogram) -> list[list[float]]:

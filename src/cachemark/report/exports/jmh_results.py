@@ -48,13 +48,12 @@ def results(run: ExportedRun) -> list[JmhResult]:
     """All results of a run: throughput first, then samples, as JMH lists its modes."""
     name = run.header.experiment.name
     rates = [_throughput(name, series) for series in run.series]
-    samples = [_sample(name, series, p) for series in run.series for p in _sampled(series)]
+    samples = [
+        _sample(name, series, p)
+        for series in run.series
+        for p in [*filter(None, [series.groups]), *series.parts]
+    ]
     return rates + [sample for sample in samples if sample]
-
-
-def _sampled(series: Series) -> list[OperationSeries]:
-    """First what a throughput counts, if its times are known; then each command."""
-    return [series.groups, *series.parts] if series.groups else series.parts
 
 
 def _throughput(name: str, series: Series) -> JmhResult:

@@ -1,7 +1,7 @@
 """A workload, a load and a machine in words."""
 
 from cachemark.analysis.number_format import count_of, counted, size, spread
-from cachemark.model.experiment import Load, Placement, Workload
+from cachemark.model.experiment import Load, Workload
 from cachemark.report.model import Report
 
 
@@ -76,7 +76,10 @@ def environment(report: Report) -> list[tuple[str, str]]:
         ("Clock", host.clocksource),
         ("Load at the start", f"{host.load_1min:.2f}"),
         ("Swap in use", size(host.swap_used_bytes) if host.swap_used_bytes else "none"),
-        ("CPU placement", _placement(experiment.placement)),
+        (
+            "CPU placement",
+            f"server {experiment.placement.server}, worker {experiment.placement.worker}",
+        ),
         ("Idle CPUs", "kept awake" if experiment.awake else ""),
         ("cachemark", f"{header.cachemark}, Python {host.python}"),
         ("Engine", host.engine),
@@ -87,10 +90,6 @@ def environment(report: Report) -> list[tuple[str, str]]:
         ],
     ]
     return [(name, text) for name, text in pairs if text]
-
-
-def _placement(of: Placement) -> str:
-    return f"server {of.server}, worker {of.worker}"
 
 
 def code_parts(text: str) -> list[tuple[str, bool]]:

@@ -101,13 +101,11 @@ def _published(rate: Row | None, times: Row | None) -> Published | None:
         return None
     return Published(
         benchmark=named.label,
-        rate=_published_rate(rate.figures) if rate else None,
+        rate=Rate(ops_per_s=rate.figures["score_per_s"], error_per_s=rate.figures["error_per_s"])
+        if rate
+        else None,
         times=_published_times(times) if times else None,
     )
-
-
-def _published_rate(figures: Mapping[str, float]) -> Rate:
-    return Rate(ops_per_s=figures["score_per_s"], error_per_s=figures["error_per_s"])
 
 
 def _published_times(row: Row) -> Times:

@@ -103,7 +103,8 @@ def _judge(claim: _Claim, store: str, rows: Mapping[str, _Row], table: Published
         return ""
     logs = [math.log(over[block] / under[block]) for block in blocks]
     ratio = mean_of_logs(logs).ratio(CONFIDENCE)
-    return f"{_answer(claim, ratio, _processes(table))}, {interval(ratio, '{:.3g}')} {claim.words}"
+    processes = int(table.title.split(", ")[1].split()[0])  # of `Write, 10 processes`
+    return f"{_answer(claim, ratio, processes)}, {interval(ratio, '{:.3g}')} {claim.words}"
 
 
 def _answer(claim: _Claim, ratio: Interval, processes: int) -> str:
@@ -114,8 +115,3 @@ def _answer(claim: _Claim, ratio: Interval, processes: int) -> str:
     if ratio.low <= claim.limit < ratio.high:
         return "not settled"
     return "yes" if (ratio.low > claim.limit) == claim.is_above else "no"
-
-
-def _processes(table: PublishedTable) -> int:
-    """The number of processes in a table's title: `Write, 10 processes`."""
-    return int(table.title.split(", ")[1].split()[0])

@@ -43,7 +43,10 @@ def _constant(table: PublishedTable, valid: list[Outcome]) -> Section:
                 [f"published: {row.label}", *[_published_k(row, of) for of in _COLUMNS.values()]]
                 for row in table.row
             ],
-            *[[label, *map(_rate_k, rates)] for label, rates in here.items()],
+            *[
+                [label, *("–" if rate is None else _k(rate / 1e3) for rate in rates)]
+                for label, rates in here.items()
+            ],
         ],
         notes=[
             "as published: operations over the time to the last send; answered: over the time to "
@@ -196,10 +199,6 @@ _COLUMNS = {
     "set noreply, answered": _Column("", "set-noreply", _rate),
     "version": _Column("version_k", "version", _rate),
 }
-
-
-def _rate_k(rate: float | None) -> str:
-    return "–" if rate is None else _k(rate / 1e3)
 
 
 def _fill_rate(windows: Sequence[Done], seconds: Iterable[float]) -> str:

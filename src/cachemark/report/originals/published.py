@@ -258,10 +258,6 @@ def _error(row: Row) -> str:
     return _ABSENT if error is None else f"± {error:.10g}"
 
 
-def _runs(row: Row) -> str:
-    return ", ".join(f"{run_ms:g}" for run_ms in row.runs_ms) or _ABSENT
-
-
 def _published_cpu(row: Row) -> str:
     return _cpu(row.figures["user_s"], row.figures["system_s"], row.figures["total_s"])
 
@@ -301,7 +297,9 @@ def _mean_mb(of: Callable[[Outcome], float | None], trials: Sequence[Outcome]) -
 SIDE_COLUMNS: dict[str, tuple[SideColumn, ...]] = {
     "score_per_s": (SideColumn("error", _error),),
     "real_s": (SideColumn("user + system = total, s", _published_cpu, _measured_cpu),),
-    "txn_ms": (SideColumn("runs, ms", _runs),),
+    "txn_ms": (
+        SideColumn("runs, ms", lambda row: ", ".join(f"{ms:g}" for ms in row.runs_ms) or _ABSENT),
+    ),
     "summed_s": (
         SideColumn("memory, MB", _published_memory),
         SideColumn("store's own account, MB", None, partial(_mean_mb, store_bytes)),

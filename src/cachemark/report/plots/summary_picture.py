@@ -187,7 +187,10 @@ def _titles(
     room = each - names
     # The first line has the heading of the ratios behind it; widths are estimated generously.
     heading = text_width([panel.ratio_heading for panel in beside])
-    titles = [title_lines(_title(panel), room - 0.7 * heading) for panel in beside]
+    titles = [
+        title_lines(panel.title + ("" if panel.closed else ", p99"), room - 0.7 * heading)
+        for panel in beside
+    ]
     for index, (panel, lines) in enumerate(zip(beside, titles, strict=True)):
         at = _MARGIN + names + index * (each + _GAP)
         for line, words in enumerate(lines):
@@ -196,10 +199,6 @@ def _titles(
             words = panel.ratio_heading
             canvas.words(at + room, down + 8, words, "faint", size=_SMALL, align="right")
     return down + 24 + (max(map(len, titles)) - 1) * _TITLE_LINE
-
-
-def _title(panel: Panel) -> str:
-    return panel.title + ("" if panel.closed else ", p99")
 
 
 def title_lines(title: str, width: float) -> list[str]:

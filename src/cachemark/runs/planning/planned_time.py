@@ -192,7 +192,9 @@ def _start_s(plan: Plan, trial: Trial, times: int = 1) -> float:
     keys = len(workload.keys.names or ()) or workload.keys.count
     stored_s = keys * workload.prefill / ops_per_s(trial, _SETS, load)
     each_s = load.processes * cost_of_cell(trial.cell).start_s + keys * _KEY_S
-    return _server_start_s(trial.cell.server) + times * each_s + stored_s
+    server = trial.cell.server
+    server_s = 0.0 if server == NO_SERVER else _of_server_s(parse_spec(server))
+    return server_s + times * each_s + stored_s
 
 
 _SETS = Workload(name="prefill", mix={"set": 1})
@@ -204,11 +206,6 @@ def _trial_s(plan: Plan, trial: Trial, tapes: Tapes) -> float:
     tape = tapes.get((workload.name, load.name))
     whole_s = window_s(trial, workload, load, plan.experiment.timing, tape)
     return _start_s(plan, trial, workers) + whole_s
-
-
-def _server_start_s(text: str) -> float:
-    """The time for a server, or for all of a cluster, in seconds."""
-    return 0.0 if text == NO_SERVER else _of_server_s(parse_spec(text))
 
 
 def _of_server_s(spec: ServerSpec) -> float:
