@@ -195,3 +195,13 @@ def test_the_margin_is_compared_with_the_intervals_worse_end(
     assert is_not_worse(compared, 5) == shown
     within = msgspec.structs.replace(compared, scope="within")
     assert not is_not_worse(within, 5)
+
+
+def test_an_instrument_that_errs_more_than_the_margin_shows_nothing() -> None:
+    cell = measured("a", 0, 1000).trial.cell
+    ratio = Interval(value=1.0, low=0.98, high=1.02, p=0.9)
+    compared = Comparison(figure="rate", first=cell, second=cell, ratio=ratio, bound=1.05)
+    assert is_not_worse(compared, 5)
+    erring = msgspec.structs.replace(compared, bound=1.06)
+    assert not is_not_worse(erring, 5)
+    assert is_not_worse(msgspec.structs.replace(erring, answer="better"), 5)

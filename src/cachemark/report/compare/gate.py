@@ -52,9 +52,14 @@ def is_open(of: Comparison) -> bool:
 
 
 def is_not_worse(of: Comparison, margin_percent: float) -> bool:
-    """Whether it is shown that the first is not worse by more than the margin (not inferior)."""
+    """Whether it is shown that the first is not worse by more than the margin (not inferior).
+
+    As for equality, the instrument's own error must be within the margin, too.
+    """
     ratio, most = of.ratio, 1 + margin_percent / 100
     if ratio is None or ratio.low is None or ratio.high is None or of.scope == "within":
+        return False
+    if of.answer != "better" and of.bound > most:
         return False
     if FIGURES[of.figure].more_is_better:
         return ratio.low * most >= 1
