@@ -58,6 +58,14 @@ def test_rounds_that_are_alike_are_one_batch() -> None:
     assert of.value == pytest.approx(whole.value)
 
 
+@pytest.mark.parametrize(("rounds", "batches"), [(2, 2), (8, 2), (11, 2), (15, 3), (99, 8)])
+def test_batches_have_four_rounds_before_there_are_many(rounds: int, batches: int) -> None:
+    """One round is like the next: with shorter batches, intervals hold in 90 % only."""
+    of = ratio_of_totals(slices(list(range(1, rounds + 1))), slices([100] * rounds))
+    assert of is not None
+    assert of.degrees_of_freedom == batches - 1
+
+
 def test_rounds_are_paired_by_square_and_row() -> None:
     one, two = slices([10, 20, 30]), slices([5, 5, 5], row=[2, 1, 7])
     assert np.exp(round_log_ratios(one, two)).tolist() == pytest.approx([4.0, 6.0])
@@ -97,7 +105,7 @@ def test_lag1_is_the_correlation_of_neighbours() -> None:
     assert lag1([1.0, 2.0]) is None
 
 
-@pytest.mark.parametrize("squares", [3, 12])
+@pytest.mark.parametrize("squares", [2, 3, 12])
 def test_the_interval_within_a_sitting_covers_the_ratio_of_totals(squares: int) -> None:
     covered = 0
     for seed in range(300):

@@ -17,8 +17,8 @@ from cachemark.analysis.rounds.estimate import LogEstimate
 from cachemark.analysis.statistics import median_interval
 from cachemark.model.rounds import Slices
 
-# An interval within the sitting needs 4 to 8 batches, each of 4 neighbouring rounds or more.
-_BATCHES = (4, 8)
+# An interval within the sitting has 2 to 8 batches, each of 4 neighbouring rounds if possible.
+_BATCHES = (2, 8)
 _ROUNDS_OF_BATCH = 4
 Column = NDArray[np.float64]
 # The figures that every slice has; percentiles exist only for a whole sitting.
@@ -136,7 +136,6 @@ def ratio_of_totals(
 
 
 def _batches(rounds: int) -> NDArray[np.int64]:
-    """The number of each round's batch, in the order of play."""
     fewest, most = _BATCHES
     count = min(rounds, max(fewest, min(most, rounds // _ROUNDS_OF_BATCH)))
     return np.arange(rounds) * count // rounds
