@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from claimed_runs import AT_ONCE, Random, cell, looked
+import numpy as np
+from claimed_runs import AT_ONCE, SITTINGS, Random, cell, looked
 
-from cachemark.analysis.rounds.comparing import answer_questions
+from cachemark.analysis.rounds.comparing import answer_questions, look
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
 from cachemark.analysis.rounds.family import decide
 from cachemark.analysis.rounds.looks import needed
+from cachemark.analysis.rounds.pairs import ArmFigures, SittingKey
 from cachemark.analysis.rounds.questions import questions_of
-from cachemark.analysis.rounds.sitting import ratio_of_totals
+from cachemark.analysis.rounds.sitting import ratio_of_totals, total_rate
 from cachemark.model.rounds import Slices
 
 
@@ -84,3 +86,54 @@ def told_settles(sittings: int, deviation: float) -> Callable[[Random], bool]:
 
 def _is_open(estimate: LogEstimate) -> bool:
     return decide({0: estimate}, AT_ONCE)[0].answer == "open"
+
+
+def turns_tell_apart(decay_ms: float, part: float, slices: int = 28) -> Callable[[Random], bool]:
+    """Whether two equal clients are told apart because one begins its turns slower, or faster.
+
+    The difference is `part` of the rate when a turn begins, and falls by a factor of e in
+    `decay_ms`. Rates vary by 2 % from sitting to sitting, and by 16 % from slice to slice,
+    and by 10 % more in each half.
+    """
+    slow, even = cell("changes"), cell("even")
+    questions = questions_of([slow, even], "even")
+
+    def wrong(draw: Random) -> bool:
+        sittings = {
+            SittingKey(block): {
+                of: _arm(draw, slices, decay_ms, part if of == slow else 0.0) for of in (slow, even)
+            }
+            for block in range(SITTINGS)
+        }
+        tested = answer_questions(look(sittings, AT_ONCE, final=True), questions, "rate")
+        return any(of.answer in ("better", "worse") for of in tested.pairs.values())
+
+    return wrong
+
+
+_LEAD_IN_MS, _MIDDLE_MS, _END_MS = 4.5, 17.25, 30.0
+
+
+def _arm(draw: Random, slices: int, decay_ms: float, part: float) -> ArmFigures:
+    rates = 20 * np.exp(draw.normal(0, 0.02) + draw.normal(0, 0.16, slices))
+    halves = [
+        np.rint(
+            rates
+            * np.exp(draw.normal(0, 0.1, slices))
+            * (end - begin + part * decay_ms * _between(begin, end, decay_ms))
+        )
+        for begin, end in ((_LEAD_IN_MS, _MIDDLE_MS), (_MIDDLE_MS, _END_MS))
+    ]
+    counted_ns = round(1e6 * (_END_MS - _LEAD_IN_MS))
+    played = Slices(
+        ops=(halves[0] + halves[1]).astype(int).tolist(),
+        errors=[0] * slices,
+        elapsed_ns=[counted_ns] * slices,
+        half_ops=halves[0].astype(int).tolist(),
+        half_ns=[counted_ns // 2] * slices,
+    )
+    return ArmFigures(figures={"rate": total_rate(played)}, slices=played)
+
+
+def _between(begin_ms: float, end_ms: float, decay_ms: float) -> float:
+    return math.exp(-begin_ms / decay_ms) - math.exp(-end_ms / decay_ms)

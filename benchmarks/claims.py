@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from claimed_answers import equal_wrongly, told_settles, within_holds
+from claimed_answers import equal_wrongly, told_settles, turns_tell_apart, within_holds
 from claimed_runs import (
     SITTINGS,
     Pauses,
@@ -148,6 +148,7 @@ def _others() -> list[Claim]:
     return [
         Claim("within: interval of 28 rounds, correlation 0", 0.95, within_holds(28, 0.0)),
         Claim("within: interval of 28 rounds, correlation 0.3", 0.95, within_holds(28, 0.3)),
+        Claim("within: interval of 10 rounds, correlation 0.3", 0.95, within_holds(10, 0.3)),
         Claim("needed: settled after what 6 sittings tell", 0.8, told_settles(6, 0.034)),
         Claim("needed: settled after what 12 sittings tell", 0.8, told_settles(12, 0.034)),
         *_looks(),
@@ -197,7 +198,22 @@ def _slices() -> list[Claim]:
     def too_high(draw: Random) -> bool:
         return told(shared, length_ms(shared), 2, draw) > 1.01
 
-    return [Claim("slices: the rate of 16 callers is more than 1 % too high", 0.05, too_high)]
+    return [
+        Claim("slices: the rate of 16 callers is more than 1 % too high", 0.05, too_high),
+        *[
+            Claim(
+                f"slices: equal clients differ, one begins {begins}, for {decay_ms} ms",
+                0.05,
+                turns_tell_apart(decay_ms, part),
+            )
+            for decay_ms, part, begins in (
+                (2, 12.0, "fast"),
+                (5, 1.0, "fast"),
+                (10, 0.5, "fast"),
+                (10, -0.4, "slow"),
+            )
+        ],
+    ]
 
 
 def share(claim: Claim, runs: int) -> float:

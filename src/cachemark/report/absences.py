@@ -65,7 +65,6 @@ def _missing(cell: Cell, reasons: dict[Cell, str], cells: Sequence[Cell]) -> str
 
 
 def _shared(cells: list[Cell]) -> str:
-    """The names that several cells share, then their clients or their number."""
     if len(cells) == 1:
         return f"{cells[0].client} · {cells[0].workload} · {cells[0].load}"
     parts = {of: {getattr(cell, of) for cell in cells} for of in cells[0].__struct_fields__}

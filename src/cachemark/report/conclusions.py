@@ -118,7 +118,7 @@ def _row(group: Group, anchor: str) -> ConclusionRow:
         figure=_figure(of, group.metric),
         second=group.name_of(lead.second) if lead and first else "–",
         ratio=interval(behind.ratio, "{:.2f}") if behind and behind.ratio else "–",
-        difference=_SHOWN.get(lead.answer, "open") if lead else "–",
+        difference=_SHOWN.get(lead.answer, "open") if lead and first else "–",
     )
 
 

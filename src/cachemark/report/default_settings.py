@@ -124,7 +124,6 @@ def _section(place: tuple[str, str, str], rows: Sequence[_Row], experiment: Expe
 
 
 def _figure(load: str, experiment: Experiment) -> str:
-    """The figure that compares clients: the rate of a closed loop, the p99 of an open one."""
     closed = any(of.name == load and of.schedule == "closed" for of in experiment.loads)
     return primary_figure(closed=closed)
 

@@ -77,7 +77,6 @@ def _pair_row(of: Comparison, question: Question) -> list[str]:
 
 
 def _notes(pairs: list[Comparison]) -> list[str]:
-    """The meaning of the marks in the rows; empty without a mark."""
     if not any(of.one_tells_most for of in pairs):
         return []
     return [
@@ -152,7 +151,8 @@ def _halves(halves: list[SliceHalves]) -> Section:
         notes=[
             "The rate in the second half of the counted part of slices, relative to the first. "
             "Above 1, a turn begins slowly, and the lead-in does not cover all of it: without "
-            "turns, the client has a higher rate than the table says."
+            "turns, the client has a higher rate than the table says. A ratio that changes from "
+            "half to half is no answer unless it is further from 1 than twice this change."
         ],
     )
 

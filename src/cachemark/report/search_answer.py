@@ -86,7 +86,6 @@ def _rows(
 
 
 def _row_of(cell: Cell, text: str, summaries: Sequence[CellSummary]) -> partial[SearchRow]:
-    """A row with the names and versions of a cell, without its figures."""
     client = next(
         (one for one in summaries if one.cell.client == cell.client and one.library), None
     )

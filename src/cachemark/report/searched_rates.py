@@ -221,7 +221,6 @@ def _varying(rates: Sequence[FoundRate]) -> list[str]:
 
 
 def _shared(rates: Sequence[FoundRate]) -> list[str]:
-    """The names that all cells share."""
     varying = _varying(rates)
     fields = ("workload", "load", "server")
     return [getattr(rates[0].cell, name) for name in fields if name not in varying]

@@ -99,7 +99,6 @@ def _samples_by_second(samples: Sequence[Sample], start_unix_ns: int) -> dict[in
 
 
 def _server_cpus(old: Sample | None, new: Sample | None) -> float | None:
-    """The server's CPU use between two samples, in CPUs; None if one of them is missing."""
     if old is None or new is None or old.cpu_ns is None or new.cpu_ns is None:
         return None
     elapsed_ns = new.unix_ns - old.unix_ns

@@ -5,8 +5,16 @@ import random
 import msgspec
 import pytest
 
-from cachemark.analysis.rounds.halves import SliceHalves, slice_halves
+from cachemark.analysis.rounds.answers import answers
+from cachemark.analysis.rounds.halves import (
+    SliceHalves,
+    error_of_turns,
+    logs_of_halves,
+    slice_halves,
+)
+from cachemark.analysis.rounds.looks import StopRule
 from cachemark.analysis.rounds.pairs import read_sittings
+from cachemark.analysis.rounds.questions import questions_of
 from cachemark.analysis.rounds.texts import halves_texts
 from cachemark.analysis.statistics import Interval
 from cachemark.model.outcome import Cell, Outcome
@@ -27,11 +35,12 @@ def with_halves(slices: Slices, ratio: float, draw: random.Random) -> Slices:
     return msgspec.structs.replace(slices, half_ops=half_ops, half_ns=half_ns)
 
 
-def played(ratio: float, *, sittings: int = 8, seed: int = 5) -> list[Outcome]:
+def played(ratio: float, *, sittings: int = 8, seed: int = 5, lead: float = 1.0) -> list[Outcome]:
     """Two clients; the second half of the second client's slices has a multiple of the rate."""
     draw = random.Random(seed)
     found: list[Outcome] = []
-    for outcome in made.run(RATES, sittings):
+    rates = {client: rate * lead ** (client != "steady") for client, rate in RATES.items()}
+    for outcome in made.run(rates, sittings):
         assert outcome.rounds
         own = ratio if outcome.trial.cell.client == "slow to start" else 1.0
         slices = with_halves(outcome.rounds.slices, own, draw)
@@ -79,6 +88,46 @@ def test_equal_halves_are_seldom_said_to_differ() -> None:
         ]
         named += any(of.differ for of in halves_of(outcomes).values())
     assert named <= 12  # 5 % of 100, and two and a half deviations
+
+
+def test_turns_may_move_ratios_by_twice_their_change_within_slices() -> None:
+    halves = logs_of_halves(read_sittings(played(1.05)))
+    steady, slow = halves
+    assert 1.05**2 < error_of_turns(halves, steady, slow) < 1.1**2
+    assert error_of_turns(halves, slow, steady) == pytest.approx(
+        error_of_turns(halves, steady, slow)
+    )
+    # What turns do to both alike moves no ratio.
+    assert error_of_turns(halves, slow, slow) == 1
+    assert error_of_turns({}, steady, slow) == 1
+    few = logs_of_halves(read_sittings(played(1.5, sittings=3)))
+    assert error_of_turns(few, steady, slow) == 1
+
+
+def test_clients_that_never_met_have_an_error_of_turns_too() -> None:
+    halves = logs_of_halves(read_sittings(played(1.05)))
+    steady, slow = halves
+    apart = {
+        cell: {key: log for key, log in logs.items() if (key.block < 4) == (cell == steady)}
+        for cell, logs in halves.items()
+    }
+    assert 1.05**2 < error_of_turns(apart, steady, slow) < 1.3
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.06, 1 / 1.06])
+def test_a_lead_that_turns_may_have_made_is_no_answer(ratio: float) -> None:
+    outcomes = played(ratio, lead=1.08)
+    questions = questions_of(list(dict.fromkeys(of.trial.cell for of in outcomes)))
+    rule = StopRule(looks=(), planned=8)
+    found = answers(outcomes, questions, rule, final=True)
+    (ranking,) = [of for of in found.groups[0].rankings if of.figure == "rate"]
+    assert ranking.lead is not None
+    assert ranking.lead.answer == ("better" if ratio == 1.0 else "open")
+    assert {of.answer for of in ranking.pairs} <= {"worse" if ratio == 1.0 else "open"}
+    text = "\n".join(sentences(found, outcomes))
+    assert ("are within the instrument's own error" in text) == (ratio != 1.0)
+    cpu = next(of for of in found.groups[0].rankings if of.figure == "client-cpu")
+    assert {of.bound for of in cpu.pairs} == {1.0}
 
 
 def test_a_single_sitting_has_a_ratio_without_an_answer() -> None:

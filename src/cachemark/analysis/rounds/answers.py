@@ -214,8 +214,8 @@ def _with_history(looked: Looked, group: GroupAnswer) -> GroupAnswer:
 
 def _ranking(looked: Looked, question: Question, tested: Tested) -> Ranking:
     figure = ROUND_FIGURES[tested.figure]
-    bound = tested.errors.of((question.cells[0], question.cells[-1]))
-    ranked = standing(looked, question.cells, figure, bound)
+    bound = tested.errors.of_twice((question.cells[0], question.cells[-1]))
+    ranked = standing(looked, question.cells, figure, tested.errors)
     decisions = {pair: tested.pairs[pair] for pair in question.family}
     pairs = compare_pairs(looked, decisions, figure.name, tested.family_sizes[question.kind])
     table = _Table(looked, tested, pairs, ranked, question)

@@ -165,7 +165,6 @@ def _fit(arms: Sequence[ArmFigures]) -> _Fit | None:
 
 
 def _errors(residuals: SliceValues, inverse: SliceValues, degrees: int) -> SliceValues:
-    """The standard errors of least squares."""
     return np.sqrt(np.diag(inverse) * (residuals @ residuals) / degrees)
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
 from cachemark.analysis.rounds.family import Decision, FamilyPair, decide, decide_chosen
+from cachemark.analysis.rounds.halves import LogsOfHalves, error_of_turns, logs_of_halves
 from cachemark.analysis.rounds.looks import MIN_SITTINGS, StopRule, narrow_at, needed
 from cachemark.analysis.rounds.pairs import (
     COMPARED_FIGURES,
@@ -36,15 +37,21 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """The factor by which the instrument differs from itself, by the A/A tests of a run.
+    """The factors by which the instrument differs from itself.
 
-    `bounds`: by workload, load, and what the cells have in common.
+    `bounds`: by the A/A tests of a run, for each workload, load, and what the cells have in common.
+    `halves`: those of slices, which change a ratio of rates if turns do not affect both alike.
     """
 
     bounds: dict[tuple[str, str, str], float] = {}
+    halves: LogsOfHalves = {}
 
     def of(self, pair: FamilyPair) -> float:
-        """The factor for a pair; 1 if no arm was played twice.
+        """The factor for a pair."""
+        return max(self.of_twice(pair), error_of_turns(self.halves, *pair))
+
+    def of_twice(self, pair: FamilyPair) -> float:
+        """The same by the A/A tests; 1 if no arm was played twice.
 
         If no arm of its question was, arms of the same work give it.
         """
@@ -119,7 +126,8 @@ def own_errors(looked: Looked, questions: Sequence[Question], figure: str) -> Ow
         if ratio and ratio.low and ratio.high:
             key = (pair[0].workload, pair[0].load, _place(pair))
             bounds[key] = max(ratio.high, 1 / ratio.low)
-    return OwnErrors(bounds=bounds)
+    counted = first_sittings(looked.sittings, looked.answered_at) if figure == "rate" else {}
+    return OwnErrors(bounds=bounds, halves=logs_of_halves(counted))
 
 
 def decide_pairs(

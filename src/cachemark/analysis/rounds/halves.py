@@ -6,16 +6,20 @@ faster than the first.
 """
 
 import math
+from collections.abc import Mapping
 
 import msgspec
 
-from cachemark.analysis.rounds.estimate import mean_of_logs
-from cachemark.analysis.rounds.pairs import ArmFigures, Sittings
+from cachemark.analysis.rounds.estimate import difference, mean_of_logs
+from cachemark.analysis.rounds.looks import MIN_SITTINGS
+from cachemark.analysis.rounds.pairs import ArmFigures, SittingKey, Sittings
 from cachemark.analysis.statistics import ALPHA, CONFIDENCE, Interval, holm
 from cachemark.model.outcome import Cell
 
 # Halves that differ by less than this factor change no answer that has a usual margin.
 NOTABLE_DIFFERENCE = 1.02
+# ln of the second halves' rate relative to the first, of each sitting of each arm that has halves.
+LogsOfHalves = Mapping[Cell, Mapping[SittingKey, float]]
 
 
 class SliceHalves(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,18 +42,41 @@ class SliceHalves(msgspec.Struct, frozen=True, kw_only=True):
         return shown and apart > NOTABLE_DIFFERENCE
 
 
-def slice_halves(sittings: Sittings) -> list[SliceHalves]:
+def logs_of_halves(sittings: Sittings) -> LogsOfHalves:
     """The halves of all arms that have them, in the order in which the arms appear.
 
     Left out are open loops, whose schedule sets the rate; workers that do not report the first
     half; and loads without replies, whose last operations are completed by a barrier.
     """
-    logs: dict[Cell, list[float]] = {}
-    for arms in sittings.values():
+    logs: dict[Cell, dict[SittingKey, float]] = {}
+    for key, arms in sittings.items():
         for cell, arm in arms.items():
             log = _log_ratio(arm)
             if log is not None:
-                logs.setdefault(cell, []).append(log)
+                logs.setdefault(cell, {})[key] = log
+    return logs
+
+
+def error_of_turns(halves: LogsOfHalves, first: Cell, second: Cell) -> float:
+    """The factor by which turns may move a ratio of rates; 1 if they are not shown to.
+
+    It is twice the change of the ratio from the first half of slices to the second, by the far end
+    of its interval. Simulated, that is enough for what lasts for up to a third of a slice.
+    """
+    one, two = (halves.get(cell, {}) for cell in (first, second))
+    if min(len(one), len(two)) < MIN_SITTINGS:
+        return 1.0
+    both = [log - two[key] for key, log in one.items() if key in two]
+    sides = [mean_of_logs(list(of.values())) for of in (one, two)]
+    change = mean_of_logs(both) if len(both) >= MIN_SITTINGS else difference(*sides)
+    ratio = change.ratio(CONFIDENCE)
+    low, high = ratio.low or 1.0, ratio.high or 1.0
+    return 1.0 if low <= 1 <= high else max(high, 1 / low) ** 2
+
+
+def slice_halves(sittings: Sittings) -> list[SliceHalves]:
+    """The halves of all arms, with their intervals."""
+    logs = {cell: list(of.values()) for cell, of in logs_of_halves(sittings).items()}
     ratios = {cell: mean_of_logs(of).ratio(CONFIDENCE) for cell, of in logs.items()}
     corrected = holm({cell: of.p for cell, of in ratios.items() if of.p is not None})
     return [

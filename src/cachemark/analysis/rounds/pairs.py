@@ -224,7 +224,6 @@ def own_figure(
 
 
 def _direct(met: _Met, first: Cell, second: Cell, figure: str) -> PairEstimate:
-    """The ratio of two arms that played in the same sittings."""
     shown = _showing(met, [first, second], figure)
     estimate = _side(shown, first, [second], figure)
     # To use only the sittings that have a figure would bias the result.

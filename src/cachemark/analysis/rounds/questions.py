@@ -117,12 +117,10 @@ def questions_of(
 
 
 def _same_work(cell: Cell, others: Sequence[Cell]) -> list[Cell]:
-    """The other cells with the work and the server of a cell."""
     return [other for other in others if msgspec.structs.replace(other, client=cell.client) == cell]
 
 
 def _twice(group: Sequence[Cell]) -> FamilyPair | None:
-    """The two arms of the A/A test of a group."""
     for again in (cell for cell in group if is_repeat(cell)):
         client = without_repeat(again.client)
         same = msgspec.structs.replace(again, client=client)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from cachemark.analysis.rounds.comparing import Looked, compare_chosen
+from cachemark.analysis.rounds.comparing import Looked, OwnErrors, compare_chosen
 from cachemark.analysis.rounds.pairs import (
     COMPARED_FIGURES,
     Sittings,
@@ -27,6 +27,7 @@ from cachemark.model.plan import repetition_of
 # Why no first is named: some arms cannot be compared, or each is behind another one, or the
 # first differs from the second, and not from a later one.
 NoFirst = Literal["", "apart", "circle", "later"]
+_NO_ERRORS = OwnErrors()
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,8 +125,10 @@ def cell_figure(outcomes: Sequence[Outcome], cell: Cell, name: str) -> Interval 
     return own if alone is None or both is None else own.times(math.exp(both - alone))
 
 
-def standing(looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float = 1.0) -> Standing:
-    """The ranking, and whether its first may be named; `bound` is the instrument's own error.
+def standing(
+    looked: Looked, cells: Sequence[Cell], figure: Figure, errors: OwnErrors = _NO_ERRORS
+) -> Standing:
+    """The ranking, and whether its first may be named; `errors` are the instrument's own.
 
     The first is tested against every other arm, each time at the level of a single test. It is
     named if all of these tests agree, so none of them needs a correction (Berger, Technometrics 24,
@@ -135,10 +138,10 @@ def standing(looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float
     ranks, no_first = rank(looked.sittings, cells, figure)
     if len(ranks) < 2:
         return Standing(ranks=ranks)
-    set_leads = _set_leads(looked, [of.cell for of in ranks], figure, bound)
+    set_leads = _set_leads(looked, [of.cell for of in ranks], figure, errors)
     if no_first:
         return Standing(ranks=ranks, no_first=no_first, set_leads=set_leads)
-    against = _against(looked, ranks, figure, bound)
+    against = _against(looked, ranks, figure, errors)
     lead, later = against[0], [of for of in against[1:] if of.answer != "better"]
     unmet = any(of.through_reference and of.answer == "open" for of in against)
     is_open = unmet or (lead.answer == "better" and bool(later))
@@ -152,19 +155,18 @@ def standing(looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float
 
 
 def _against(
-    looked: Looked, ranks: Sequence[Rank], figure: Figure, bound: float
+    looked: Looked, ranks: Sequence[Rank], figure: Figure, errors: OwnErrors
 ) -> list[Comparison]:
-    """The first relative to each of the others."""
     first, *others = ranks
     pairs = math.comb(len(ranks), 2)
     return [
-        compare_chosen(looked, (first.cell, of.cell), figure.name, bound=bound, pairs_apart=pairs)
-        for of in others
+        compare_chosen(looked, pair, figure.name, bound=errors.of(pair), pairs_apart=pairs)
+        for pair in ((first.cell, of.cell) for of in others)
     ]
 
 
 def _set_leads(
-    looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float
+    looked: Looked, cells: Sequence[Cell], figure: Figure, errors: OwnErrors
 ) -> list[Comparison]:
     """The lead within each set of arms that played in turns; empty if there is only one set."""
     sets = _sets(looked.sittings, cells)
@@ -172,7 +174,7 @@ def _set_leads(
     for members in sets if len(sets) > 1 else []:
         ranks, no_first = rank(looked.sittings, members, figure)
         if len(ranks) > 1 and not no_first:
-            lead, *later = _against(looked, ranks, figure, bound)
+            lead, *later = _against(looked, ranks, figure, errors)
             is_open = any(of.answer != "better" for of in later)
             found.append(msgspec.structs.replace(lead, answer="open") if is_open else lead)
     return found
@@ -196,14 +198,14 @@ def _sets(sittings: Sittings, cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def undecided_firsts(
-    looked: Looked, cells: Sequence[Cell], figure: Figure, bound: float = 1.0
+    looked: Looked, cells: Sequence[Cell], figure: Figure, errors: OwnErrors = _NO_ERRORS
 ) -> frozenset[Cell]:
     """The arms that may still turn out to be first, while it is open which of them is; else none.
 
     In a large group all of them may differ from the reference long before.
     """
     sittings = first_sittings(looked.sittings, looked.answered_at)
-    ranked = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure, bound)
+    ranked = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure, errors)
     if ranked.no_first == "" and all(of.answer != "open" for of in ranked.against):
         return frozenset()
     undecided = [of for of in ranked.against if of.answer == "open"]

@@ -143,7 +143,6 @@ def set_leaders(ranking: Ranking, question: Question) -> list[str]:
 
 
 def _of_sets(ranking: Ranking, question: Question) -> str:
-    """The leaders of sets, in a sentence of their own; empty without sets."""
     if not ranking.set_leads:
         return ""
     leaders = set_leaders(ranking, question)
@@ -184,7 +183,7 @@ def more_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> 
     if comparison.scope == "within":
         more = max(1, rule.first - comparison.count)
     elif comparison.within_own_error:
-        return "; within the instrument's own error"
+        return f"; {hidden_by(comparison.bound)} are within the instrument's own error"
     elif comparison.needed is None:
         return f"; more than {MAX_SITTINGS} {comparison.unit}s" if comparison.tested else ""
     else:
@@ -196,7 +195,6 @@ def more_words(comparison: Comparison, rule: StopRule, sitting_s: float = 0) -> 
 
 
 def _minutes_words(sittings: int, sitting_s: float) -> str:
-    """How long `sittings` sittings take; empty if that is not known."""
     if sitting_s <= 0 or sittings <= 0:
         return ""
     minutes = math.ceil(sittings * sitting_s / 60)
@@ -248,9 +246,9 @@ def _lead_and_bound(ranking: Ranking) -> str:
         return ""
     factor = max(lead.ratio.value, 1 / lead.ratio.value)
     size = f"{100 * factor - 100:.{0 if factor > 1.1 else 1}f} %"
-    if factor > ranking.bound:
-        return f"; the lead of {size} is not"
-    return f", and so is the lead of {size}"
+    if factor <= ranking.bound:
+        return f", and so is the lead of {size}"
+    return f"; the lead of {size} is not" if factor > lead.bound else ""
 
 
 def gap_text(comparison: Comparison, question: Question) -> str:

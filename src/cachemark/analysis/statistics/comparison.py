@@ -27,7 +27,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
       the variance.
     - `p_holm`: corrected for the family. `together`: the interval that holds for the whole family,
       where the correction changes the answer.
-    - `bound`: the factor by which the instrument differs from itself, by the A/A test; 1 without.
+    - `bound`: the factor by which the instrument differs from itself, by the A/A test, or by the
+      halves of slices; 1 without.
     - `counts`: how many units there are of the first and of the second.
     - `scope`: `within` if there are too few units for an interval over them, and for an answer.
     - `answered_at`: after how many sittings the answer was given; 0: not yet.

@@ -309,7 +309,6 @@ def _shown(name: str, valid: list[Outcome], percent: float) -> list[Outcome]:
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:
-    """The reasons why trials are not valid, and the number of trials for each."""
     reasons: dict[str, int] = {}
     for trial in trials:
         for text in rejections(trial):

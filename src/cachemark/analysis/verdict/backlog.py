@@ -96,7 +96,6 @@ def _waited_ns(readings: Sequence[CommandCount]) -> SeriesValues:
 
 
 def _gap_ns(readings: Sequence[CommandCount]) -> float:
-    """The mean time from one operation to the next."""
     first, last = readings[0], readings[-1]
     return (last.at_ns - first.at_ns) / max(1, (last.due or 0) - (first.due or 0))
 

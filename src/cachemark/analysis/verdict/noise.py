@@ -69,7 +69,6 @@ def _counted_rule(
 
 
 def _pressure_rule(what: str, text: str, *, from_outside: bool = False) -> _Rule:
-    """The rule about the time in which processes waited for something."""
 
     def percent(noise: HostNoise) -> float | None:
         waited_us = noise.counters.get(f"{what}_pressure_us")
@@ -224,7 +223,6 @@ def _rule_findings(
 
 
 def _kernel_log_findings(noise: HostNoise, strict: bool, policy: NoisePolicy) -> Iterator[Finding]:
-    """Findings about messages in the kernel's log during the window."""
     for pattern in kernel_patterns():
         lines = (noise.kernel_log or {}).get(pattern.name)
         if lines:

@@ -47,7 +47,6 @@ def _versions(pair: Pair) -> list[str]:
 
 
 def _both(before: str, after: str) -> str:
-    """The names of both sides; one name if they are the same."""
     return before if before == after else f"{before} → {after}"
 
 

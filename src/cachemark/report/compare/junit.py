@@ -66,7 +66,6 @@ def _add(case: ET.Element, tag: str, kind: str, text: str) -> None:
 
 
 def _counts(cases: list[ET.Element]) -> dict[str, str]:
-    """The attributes of a suite: how many test cases it has, and how many did not pass."""
     tags = [child.tag for case in cases for child in case]
     return {
         "tests": str(len(cases)),

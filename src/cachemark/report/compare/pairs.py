@@ -190,7 +190,6 @@ def _several(cells: list[Cell]) -> str:
 
 
 def _notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
-    """Notes: few trials, changed numbers of failures, and how many trials would be enough."""
     shown = [(row, of) for row in rows for of in row.comparisons if of.ratio]
     lines = [*_untested(shown), *_few(shown)]
     few = dict.fromkeys(of.why for _, of in shown if of.scope == "within" and of.why)
@@ -200,7 +199,6 @@ def _notes(rows: Sequence[ComparisonRow], pairs: Sequence[Pair]) -> list[str]:
 
 
 def _untested(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
-    """Why some comparisons have no answer."""
     reasons = {of.why for _, of in shown if not of.tested}
     if NOT_IN_TURNS in reasons:
         return [
@@ -244,14 +242,13 @@ def _single(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
 
 
 def _unclear(shown: list[tuple[ComparisonRow, Comparison]]) -> list[str]:
-    """How many sittings, blocks or runs would settle what is open."""
     tested = [(row, of) for row, of in shown if of.tested and of.scope == "over"]
     unclear = [(row, of) for row, of in tested if of.answer == "open"]
     known = [(row, of) for row, of in unclear if of.needed]
     within = [(row, of) for row, of in unclear if of.within_own_error]
     lines = [
         f"{FIGURES[of.figure].title} of {cell_title(row.other)}: {hidden_by(of.bound)} "
-        "are within the instrument's own error (A/A test)"
+        "are within the instrument's own error (A/A test, halves of slices)"
         for row, of in within
     ]
     if known:

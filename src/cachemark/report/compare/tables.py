@@ -66,7 +66,6 @@ def _common_fields(compared: ComparisonReport) -> str:
 
 
 def _tables(compared: ComparisonReport) -> list[tuple[str, Table]]:
-    """The name and the table of each figure, in the order of their first appearance."""
     names = dict.fromkeys(c.figure for row in compared.rows for c in row.comparisons if c.ratio)
     return [(FIGURES[name].title, _table(compared, FIGURES[name])) for name in names]
 

@@ -141,7 +141,6 @@ def _remove(index: Path) -> None:
 
 
 def _make(connection: sqlite3.Connection) -> None:
-    """Create the tables of this version; drop all others."""
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (name,) in names:
         connection.execute(f'DROP TABLE "{name}"')

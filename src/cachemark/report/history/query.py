@@ -74,7 +74,6 @@ def _runs(index: RunIndex, query: HistoryQuery) -> list[RunRow]:
 
 
 def _cells(index: RunIndex, query: HistoryQuery) -> list[tuple[Cell, str]]:
-    """The requested cells with their work; each name must match one."""
     sql = "SELECT DISTINCT client, server, workload, load, work FROM trial ORDER BY 1, 2, 3, 4"
     stored = [
         (Cell(**{f: row[f] for f in CELL_FIELDS}), str(row["work"])) for row in index.rows(sql)

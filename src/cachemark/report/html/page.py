@@ -209,7 +209,6 @@ def _group(
 
 
 def _sections(report: Report, figures: Iterable[list[PageFigure]]) -> dict[str, list[SectionPart]]:
-    """The sections by topic; hosts are a part of the audit."""
     by_topic: dict[str, list[SectionPart]] = {}
     for number_, (section, of) in enumerate(zip(report.sections, figures, strict=True), 1):
         topic = "audit" if section.topic == "hosts" else section.topic

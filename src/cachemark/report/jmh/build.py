@@ -64,7 +64,6 @@ def _set_get_notes(settings: JmhSettings) -> list[str]:
 
 
 def _rows(measured: Iterable[JmhMeasurement], settings: JmhSettings) -> list[JmhRow]:
-    """A row for each client, wire, operation, value and number of threads."""
     cells: dict[tuple[str, str, str, str, int], dict[str, Result]] = {}
     for client, result in ((one.client, result) for one in measured for result in one.results):
         of = result.params

@@ -39,7 +39,6 @@ def _here(fact: Fact, header: RunHeader, outcomes: Sequence[Outcome]) -> str:
 
 
 def _client_versions(outcomes: Sequence[Outcome], client: str) -> list[str]:
-    """The versions of a client's library, under any options."""
     workers = [
         outcome.worker
         for outcome in outcomes
@@ -67,7 +66,6 @@ def _places(header: RunHeader, outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _named(outcomes: Sequence[Outcome]) -> list[str]:
-    """The servers of a run, as the experiment names them."""
     names = [outcome.trial.cell.server for outcome in outcomes]
     return [name for name in names if name != NO_SERVER]
 

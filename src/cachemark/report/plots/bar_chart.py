@@ -248,7 +248,6 @@ def _dot_layer(groups: list[_Group]) -> list[Spec]:
 
 
 def _text_layers(groups: list[_Group], area: PlotArea, *, single: bool) -> list[Spec]:
-    """Names beside or above the bars, and the figures at the right."""
     layers: list[Spec] = []
     for group in groups:
         layers.append(_name(group, area, room_for_figure=single))
@@ -283,7 +282,6 @@ class _LegendEntry(msgspec.Struct, frozen=True, kw_only=True):
 def _legend_entries(
     key: Sequence[tuple[ColourRole, str]], width: float
 ) -> tuple[list[_LegendEntry], int]:
-    """The legend's entries side by side, on as many lines as they need."""
     entries: list[_LegendEntry] = []
     across, line = 0.0, 0
     for role, words in key:

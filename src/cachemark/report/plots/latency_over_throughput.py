@@ -29,7 +29,6 @@ def latency_over_throughput(report: Report, width: int) -> list[Plot]:
 
 
 def _offered_load(load: Load) -> float:
-    """The strength of a load: its rate, or its number of outstanding operations."""
     return load.rate or outstanding_ops(load)
 
 

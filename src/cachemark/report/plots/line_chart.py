@@ -239,7 +239,6 @@ def _interval_layers(named: _Styled, x: Spec, y: Spec) -> list[Spec]:
 
 
 def _labels(named: _Styled, area: PlotArea, height: int, ends: Sequence[float]) -> list[Spec]:
-    """The name of each line at its end, moved if ends are too close."""
     places = separate([height * (1 - end) for end in ends], _LABEL_GAP, 0, height)
     return [
         layer
@@ -249,7 +248,6 @@ def _labels(named: _Styled, area: PlotArea, height: int, ends: Sequence[float]) 
 
 
 def _legend_layers(named: _Styled, area: PlotArea, rows: int) -> list[Spec]:
-    """A legend above the lines, in two columns."""
     layers: list[Spec] = []
     column = (area.width + area.left) / 2
     for index, (line, style) in enumerate(named):
@@ -262,7 +260,6 @@ def _legend_layers(named: _Styled, area: PlotArea, rows: int) -> list[Spec]:
 def _name_layers(
     line: ChartLine, style: LineStyle, across: float, down: float, room: float
 ) -> list[Spec]:
-    """A line's name in its colour, behind its dash and its shape."""
     rule = {"type": "rule", "strokeWidth": 2, "strokeDash": style.dash}
     point = {"type": "point", "filled": True, "size": 40, "shape": style.shape, "opacity": 1}
     ends = {"x": {"value": across}, "x2": {"value": across + _SAMPLE}, "y": {"value": down}}

@@ -118,7 +118,6 @@ def _plot(factor: _Factor, points: _Points, width: int) -> Plot | None:
 
 
 def _shared(points: _Points) -> list[str]:
-    """The workload and the load, where all points have the same."""
     groups = [group for _, group in points]
     names = ({group.workload for group in groups}, {group.load for group in groups})
     return [next(iter(distinct)) for distinct in names if len(distinct) == 1]

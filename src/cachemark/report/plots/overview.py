@@ -62,7 +62,6 @@ def server_groups(report: Report) -> list[ServerGroups]:
 
 
 def _alike(works: list[list[Group]], *, apart: bool = False) -> list[ServerGroups]:
-    """The works that have a group left, with the servers of all of them."""
     rows = [row for groups in works for group in groups for row in group.rows]
     servers = frozenset(row.summary.cell.server for row in rows)
     return [ServerGroups(groups=groups, servers=servers, apart=apart) for groups in works if groups]

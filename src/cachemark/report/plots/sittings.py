@@ -97,7 +97,6 @@ def round_by_round(group: Group, answers: Answers | None, width: int) -> Plot | 
 
 
 def _series(group: Group) -> dict[str, int | None]:
-    """The number of each client's colour, which is the same in all plots."""
     return {row.name: row.series for row in group.rows}
 
 

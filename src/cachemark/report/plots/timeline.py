@@ -117,7 +117,6 @@ def _lines(
     *,
     mean: _Mean = geometric_mean,
 ) -> list[ChartLine]:
-    """A line for each client with at least two points, fastest first."""
     lines: list[ChartLine] = []
     for row in group.rows:
         client = row.name

@@ -123,7 +123,6 @@ def _shown_bytes(value: str) -> str:
 
 
 def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
-    """The figures of a cell as words and numbers."""
     figures = outcome.figures
     if figures is None:
         return []

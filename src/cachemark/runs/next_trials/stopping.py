@@ -102,8 +102,8 @@ class Stopping:
             is_closed = self._plan.load(question.cells[0]).schedule == "closed"
             figure = primary_figure(closed=is_closed)
             decisions = {pair: tested[figure].pairs[pair] for pair in question.family}
-            bound = tested[figure].errors.of((question.cells[0], question.cells[1]))
-            needed = undecided_firsts(looked, question.cells, ROUND_FIGURES[figure], bound)
+            errors = tested[figure].errors
+            needed = undecided_firsts(looked, question.cells, ROUND_FIGURES[figure], errors)
             left -= set(question.cells) - may_retire(decisions, needed)
         return frozenset(left)
 
