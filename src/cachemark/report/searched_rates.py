@@ -215,7 +215,6 @@ def _rates(rates: Sequence[FoundRate], text: str, objective: Objective) -> Secti
 
 
 def _varying(rates: Sequence[FoundRate]) -> list[str]:
-    """The fields, besides the client, in which the cells differ."""
     fields = ("server", "workload", "load")
     return [name for name in fields if len({getattr(one.cell, name) for one in rates}) > 1]
 

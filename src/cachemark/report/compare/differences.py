@@ -60,7 +60,6 @@ def _binaries(before: Outcome, after: Outcome, named: dict[str, str]) -> list[st
 
 
 def _hashes(trial: Outcome) -> dict[str, str]:
-    """The short hashes of each role's programs, with the names of scripts."""
     by_role: dict[str, set[str]] = {}
     for binary in trial.binaries:
         role = binary.role if binary.role != "script" else Path(binary.path).name

@@ -72,7 +72,6 @@ def over_factor(report: Report, width: int) -> list[Plot]:
 
 
 def _series(factor: _Factor, report: Report) -> list[_Points]:
-    """The groups that differ in a factor only, each with its value of the factor."""
     experiment = report.header.experiment
     loads = {load.name: load for load in experiment.loads}
     workloads = {workload.name: workload for workload in experiment.workloads}

@@ -236,7 +236,6 @@ def _grid(report: Report, work: ServerGroups) -> _Grid:
 
 
 def _ordered(present: list[str], planned: list[str]) -> list[str]:
-    """Each name once, in the order of the experiment; other names come last."""
     return list(dict.fromkeys([*[name for name in planned if name in present], *present]))
 
 
