@@ -38,7 +38,7 @@ FIGURES = [
 ]
 WITH_ERROR = ("user_us", "system_us", "unexplained_us", "waiting_us", "allocations")
 # Clients without a library.
-_NONE = frozenset({"", "null", "shm"})
+_NONE = frozenset({"", "null", "shm", "socket"})
 COLUMNS = ["client", "version", "kind", "failure"]
 
 
