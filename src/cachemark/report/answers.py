@@ -8,10 +8,10 @@ from cachemark.analysis.number_format import count_of
 from cachemark.report.absences import absence_text
 from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.default_settings import default_lines
-from cachemark.report.document import Table, plain_table
+from cachemark.report.document import Table
 from cachemark.report.model import RatesSection, Report, ranked_figure
 from cachemark.report.tables import group_title, ranking_table
-from cachemark.report.terminal import rich_table
+from cachemark.report.terminal import print_table, rich_table
 from cachemark.report.trials import replay_lines
 
 # The columns that answer the question; the report has the others.
@@ -34,7 +34,7 @@ def render(report: Report, width: int | None, run: str = "") -> str:
     for section in report.sections:
         if isinstance(section, RatesSection):
             console.print()
-            console.print(rich_table(plain_table(section.columns, section.rows, prose=True), None))
+            print_table(console, section.columns, section.rows)
     left = len(report.groups) - _MAX_GROUPS
     if left > 0:
         console.print(f"… and {left} more groups, see --details.")

@@ -9,9 +9,6 @@ from rich.table import Table as RichTable
 from cachemark.report.console import print_words, text_console, text_of
 from cachemark.report.document import Document, DocumentPart, Table, Toned, plain_table
 
-# Columns of a name that is never folded.
-_SHORT = 32
-
 
 def draw(document: Document, width: int | None) -> str:
     """The document as text of at most `width` columns."""
@@ -23,7 +20,7 @@ def draw(document: Document, width: int | None) -> str:
 def print_table(console: Console, columns: Sequence[str], rows: list[list[str]]) -> None:
     """Print a table of text, unless it has no rows; cells that do not fit are folded."""
     if rows:
-        console.print(rich_table(plain_table(columns, rows, prose=True), None))
+        _print_whole(console, plain_table(columns, rows, prose=True))
 
 
 def print_toned(console: Console, word: Toned, text: str) -> None:
@@ -53,21 +50,21 @@ def _print_part(console: Console, part: DocumentPart, *, wrapped: bool) -> None:
 
 
 def _print_whole(console: Console, table: Table) -> None:
-    for number, part in enumerate([table] if table.prose else narrow_parts(table, console.width)):
+    for number, part in enumerate(narrow_parts(table, console.width)):
         if number:
             console.print()
-        console.print(rich_table(part, None) if part.prose else _figures(part, console.width))
+        console.print(_whole(part, console.width))
 
 
-def _figures(table: Table, width: int) -> RichTable:
-    """The table with names folded to `width`; a figure is never split."""
+def _whole(table: Table, width: int) -> RichTable:
+    """The table with names and texts folded to `width`; a figure is never split."""
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index, (column, each) in enumerate(zip(table.titles, widths(table, width), strict=True)):
-        figures = index and any(_is_figure(row[index]) for row in table.rows)
+        figures = index and not table.prose and any(_is_figure(row[index]) for row in table.rows)
         justify = "right" if figures else "left"
         drawn.add_column(escape(column), justify=justify, width=each, overflow="fold")
     for row in table.rows:
-        drawn.add_row(*map(escape, row))
+        drawn.add_row(*map(_markup, row))
     return drawn
 
 
@@ -76,10 +73,9 @@ def _is_figure(cell: str) -> bool:
     return cell.lstrip("±≈<>≥−+ ")[:1].isdigit() or cell == "–"
 
 
-def rich_table(table: Table, width: int | None) -> RichTable:
-    """The table without the columns that do not fit into `width`; wrapped if there is no width."""
-    if width is not None:
-        table = fitting(table, width)
+def rich_table(table: Table, width: int) -> RichTable:
+    """The table without the columns that do not fit into `width`."""
+    table = fitting(table, width)
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 1))
     for index, column in enumerate(table.columns):
         drawn.add_column(
@@ -87,13 +83,8 @@ def rich_table(table: Table, width: int | None) -> RichTable:
             justify="left" if index == 0 or table.prose or column.words else "right",
             # When no column can be dropped, shorten names; never split a number. Where prose can be
             # folded instead, names stay whole too.
-            no_wrap=not column.folds and (index > 0 or any(one.folds for one in table.columns))
-            if width is not None
-            else not index and _column_width(table, 0) <= _SHORT,
+            no_wrap=not column.folds and (index > 0 or any(one.folds for one in table.columns)),
             overflow="fold",
-            min_width=None
-            if width is not None
-            else max(_longest_word(row[index], _SHORT_NAME) for row in [table.titles, *table.rows]),
         )
     for row in table.rows:
         drawn.add_row(*map(_markup, row))
@@ -132,36 +123,39 @@ _SHORT_NAME = 40
 
 
 def narrow_parts(table: Table, width: int) -> list[Table]:
-    """The table, or tables with fewer columns each that fit into `width`. Pure."""
+    """The table, or parts that fit into `width`, each with the columns of names. Pure."""
+    every = range(len(table.columns))
     needed = _needed(table, width)
+    names = [at for at in every if at == 0 or table.columns[at].id == "name"]
     groups: list[list[int]] = [[]]
-    for index in range(1, len(table.columns)):
-        taken = sum(needed[at] + _GAP for at in [0, *groups[-1], index]) - _GAP
+    for index in (at for at in every if at not in names):
+        taken = sum(needed[at] + _GAP for at in [*names, *groups[-1], index]) - _GAP
         if groups[-1] and taken > width:
             groups.append([])
         groups[-1].append(index)
-    return [table.only([0, *group]) for group in groups]
+    return [table.only([*names, *group]) for group in groups]
 
 
 def widths(table: Table, width: int) -> list[int]:
-    """The width of each column: what it needs; what is left goes to the first columns. Pure."""
+    """The width of each column: what it needs, and what is left for those that need least. Pure."""
     needed = _needed(table, width)
     whole = [max(map(len, cells)) for cells in _cells(table)]
-    left = width - sum(needed) - _GAP * (len(needed) - 1)
-    found: list[int] = []
-    for least, most in zip(needed, whole, strict=True):
-        more = max(0, min(most - least, left))
-        left -= more
-        found.append(least + more)
-    return found
+    room = width - _GAP * (len(needed) - 1)
+
+    def filled(most: int) -> list[int]:
+        return [max(least, min(all_of, most)) for least, all_of in zip(needed, whole, strict=True)]
+
+    return next((of for most in range(width, 0, -1) if sum(of := filled(most)) <= room), needed)
 
 
 def _needed(table: Table, width: int) -> list[int]:
     """The least width of each column, in characters."""
-    names, *figures = _cells(table)
+    names, *others = _cells(table)
     whole, limit = max(map(len, names)), min(_SHORT_NAME, width // 2)
     name = whole if whole <= limit else max(_longest_word(each, limit) for each in names)
-    return [name, *[max([_least(heading), *map(_figure, cells)]) for heading, *cells in figures]]
+    if table.prose:
+        return [name, *[max(_longest_word(each, limit) for each in cells) for cells in others]]
+    return [name, *[max([_least(heading), *map(_figure, cells)]) for heading, *cells in others]]
 
 
 def _cells(table: Table) -> list[list[str]]:

@@ -14,10 +14,12 @@ from cachemark.analysis.resilience.verdict import ClientVerdict, FaultFinding
 from cachemark.endpoints.clients import registry
 from cachemark.host import process
 from cachemark.model.faults import all_faults, chosen_faults
+from cachemark.report.document import Document, DocumentPart
 from cachemark.report.resilience.export import COLUMNS, RENDERERS, ResilienceReport, exports
 from cachemark.report.resilience.html import INDEX, file_name, pages
 from cachemark.report.resilience.known_issues import KnownIssue, all_issues, issues_of
-from cachemark.report.resilience.matrix import matrix
+from cachemark.report.resilience.matrix import matrix, matrix_table
+from cachemark.report.terminal import draw
 from tests.runs.resilience.test_verdict import QUIET, played
 
 _FAULTS = ["frozen-1s", "restarted"]
@@ -71,9 +73,25 @@ def test_sittings_that_differ_say_so() -> None:
 def test_a_safe_client_says_how_many_of_its_calls_failed() -> None:
     half = figures(played([*QUIET, (1000, 1001, "right"), (1001, 1501, "timeout")]))
     none = figures(played([*QUIET, (1000, 1001, "right")]))
-    for observed, text in ((half, "safe, 50 % of calls failed"), (none, "safe")):
+    many = [(1000 + at, 1001 + at, "timeout" if at % 2 else "right") for at in range(10)]
+    share = figures(played([*QUIET, *many]))
+    for observed, text in (
+        (share, "safe, 50 % of calls failed"),
+        (half, "safe, 1 of 2 calls failed"),
+        (none, "safe"),
+    ):
         rows = matrix([outcome("x/y", "frozen-1s", "safe", figures=observed)], _FAULTS)
         assert rows[0].cells[0].text == text
+
+
+def test_no_fault_is_lost_in_a_narrow_terminal() -> None:
+    faults = [f"one-of-three-restarted-{number}s" for number in range(10)]
+    rows = matrix([outcome("x/y", name, "safe") for name in faults], faults)
+    part = DocumentPart(table=matrix_table(rows, faults), whole=True)
+    for width in (60, 120, 400):
+        text = draw(Document(title="", parts=[part]), width)
+        assert [word for word in text.split() if word in faults] == faults, width
+        assert text.count("x/y") == text.count("common") == text.count("client"), width
 
 
 def test_every_cell_of_the_page_leads_to_its_evidence() -> None:

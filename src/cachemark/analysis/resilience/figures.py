@@ -10,7 +10,7 @@ from cachemark.analysis.resilience.answers import ERRORS, CallAnswer
 from cachemark.model.call_log import Call
 
 GOOD_IN_A_ROW = 100
-_FEWEST_CALLS = 10
+FEWEST_CALLS = 10
 TIMELINE_SLICE_MS = 100
 _MS = 1_000_000
 _CPUS_NS = 1000 * _MS
@@ -184,7 +184,7 @@ def _cpus(first: ProcessSample, last: ProcessSample, between_ns: int) -> float:
 
 def _failed_share(judged: _Judged) -> float | None:
     """Share of finished calls; None if too few finished, as when callers only wait."""
-    if len(judged) < _FEWEST_CALLS:
+    if len(judged) < FEWEST_CALLS:
         return None
     return sum(answer in ERRORS for _, answer in judged) / len(judged)
 

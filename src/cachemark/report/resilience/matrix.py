@@ -7,8 +7,9 @@ import msgspec
 
 from cachemark.analysis.resilience.answers import ERRORS
 from cachemark.analysis.resilience.cell import CellOutcome, Profile
+from cachemark.analysis.resilience.figures import FEWEST_CALLS
 from cachemark.analysis.resilience.verdict import VERDICTS, ClientVerdict, worst
-from cachemark.report.document import Table, Toned, plain_table
+from cachemark.report.document import Table, TableColumn, Toned
 
 _STYLES = {"unsafe": "bold red", "hangs": "red", "degraded": "yellow", "safe": "green"}
 
@@ -42,12 +43,15 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _failed(self) -> str:
-        """The share of the calls that ended in the fault and failed, of all sittings together."""
+        """The part of the calls that ended in the fault and failed, of all sittings together."""
         ended = sum(
             (Counter(one.figures.during) for one in self.outcomes if one.figures), Counter()
         )
-        failed = sum(ended[answer] for answer in ERRORS)
-        return f", {100 * failed / ended.total():.3g} % of calls failed" if failed else ""
+        failed, total = sum(ended[answer] for answer in ERRORS), ended.total()
+        part = (
+            f"{failed} of {total}" if total < FEWEST_CALLS else f"{100 * failed / total:.3g} % of"
+        )
+        return f", {part} calls failed" if failed else ""
 
 
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +152,8 @@ def matrix_table(rows: Sequence[MatrixRow], faults: Sequence[str]) -> Table:
         for row in rows
         if not row.unsupported
     ]
-    return plain_table(["client", "profile", *faults], cells, prose=True)
+    names = [TableColumn("client", "name"), TableColumn("profile", "name")]
+    return Table(columns=[*names, *map(TableColumn, faults)], rows=cells, prose=True)
 
 
 def toned(text: str, verdict: str) -> Toned:
