@@ -13,11 +13,9 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.plan import NO_SERVER
 from cachemark.report.model import ClientRow, Group, GroupKind, Metric, ranked_figure
 from cachemark.report.plots.palette import SERIES
-from cachemark.report.rounds import answer_of, place_order
+from cachemark.report.rounds import ROUNDING, answer_of, place_order
 
 _Members = list[CellSummary]
-# Factors nearer to 1 come from rounding.
-_ROUNDING = 1e-9
 
 
 def make_groups(
@@ -157,7 +155,7 @@ def _adjusted(summary: CellSummary, factor: float, metric: Metric) -> CellSummar
     Cells that played in different sittings met the machine at different speeds.
     """
     total = summary.total
-    if total is None or abs(factor - 1) < _ROUNDING:
+    if total is None or abs(factor - 1) < ROUNDING:
         return summary
     if metric == "rate":
         return _with_rates(summary, total, factor)

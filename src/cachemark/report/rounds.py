@@ -26,7 +26,7 @@ from cachemark.report.model import Group, GroupKind
 # The ranking of each question while a run goes on.
 QuestionStandings = list[tuple[Question, Ranking]]
 # Factors nearer to 1 come from rounding.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 def run_answers(
@@ -149,7 +149,7 @@ def adjustment_notes(answers: Answers) -> list[str]:
         for answer in answers.groups
         if (ranking := answer.ranking(answer.primary)) is not None
         for place in (*ranking.places, *ranking.beside)
-        if abs(place.value / place.own - 1) >= _ROUNDING
+        if abs(place.value / place.own - 1) >= ROUNDING
     ]
     twice = dict.fromkeys(place.cell.client for place, of in adjusted if of and place.cell in of)
     notes = [

@@ -213,7 +213,8 @@ def cpu_parts_us(trial: Outcome) -> tuple[float, float] | None:
     return each_us * window.cpu_user_ns / spent, each_us * window.cpu_system_ns / spent
 
 
-def _server_rss(trial: Outcome) -> float | None:
+def server_rss(trial: Outcome) -> float | None:
+    """The server's resident memory after the window, in bytes; None if it is not known."""
     return trial.server_use.rss_after_bytes if trial.server_use else None
 
 
@@ -231,7 +232,7 @@ FIGURES = {
         *map(_percentile, PERCENTILES),
         _cost("client-cpu", "client CPU/op", "us", _client_cpu),
         _cost("server-cpu", "server CPU/op", "us", server_cpu_us),
-        _cost("server-rss", "server RSS", "bytes", _server_rss),
+        _cost("server-rss", "server RSS", "bytes", server_rss),
     )
 }
 

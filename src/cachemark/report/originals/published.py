@@ -13,6 +13,7 @@ import msgspec
 
 from cachemark.analysis.number_format import number
 from cachemark.analysis.statistics import CellSummary
+from cachemark.analysis.statistics.figures import server_rss
 from cachemark.model import suites
 from cachemark.model.experiment import Experiment, Workload
 from cachemark.model.outcome import Cell, Outcome
@@ -284,10 +285,6 @@ def _server_bytes(trial: Outcome) -> float | None:
     return ServerStats(trial.stats_after).number("bytes")
 
 
-def _server_rss(trial: Outcome) -> float | None:
-    return trial.server_use.rss_after_bytes if trial.server_use else None
-
-
 def _mean_mb(of: Callable[[Outcome], float | None], trials: Sequence[Outcome]) -> str:
     known = [size for trial in trials if (size := of(trial))]
     whole = trials and len(known) == len(trials)
@@ -304,6 +301,6 @@ SIDE_COLUMNS: dict[str, tuple[SideColumn, ...]] = {
         SideColumn("memory, MB", _published_memory),
         SideColumn("store's own account, MB", None, partial(_mean_mb, store_bytes)),
         SideColumn("server's bytes, MB", None, partial(_mean_mb, _server_bytes)),
-        SideColumn("server's RSS, MB", None, partial(_mean_mb, _server_rss)),
+        SideColumn("server's RSS, MB", None, partial(_mean_mb, server_rss)),
     ),
 }
