@@ -33,6 +33,9 @@ class Tape
 
   attr_reader :prefill_count, :op_count, :pool_bytes, :period_ns, :group, :kinds, :repeats, :first_counter
 
+  # Before 3.4, Ruby prints what a NameError's receiver holds: with all values, that takes minutes.
+  def inspect = '#<Tape>'
+
   # `arrays`: values of ARRAY_BYTES are ARRAY, for libraries that marshal values.
   def initialize(path, arrays: false)
     @arrays = arrays
