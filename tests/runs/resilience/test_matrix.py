@@ -8,6 +8,7 @@ import re
 
 import msgspec
 
+from cachemark.analysis.resilience.answers import CallAnswer
 from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
 from cachemark.analysis.resilience.figures import Phases, figures
 from cachemark.analysis.resilience.verdict import ClientVerdict, FaultFinding
@@ -73,7 +74,9 @@ def test_sittings_that_differ_say_so() -> None:
 def test_a_safe_client_says_how_many_of_its_calls_failed() -> None:
     half = figures(played([*QUIET, (1000, 1001, "right"), (1001, 1501, "timeout")]))
     none = figures(played([*QUIET, (1000, 1001, "right")]))
-    many = [(1000 + at, 1001 + at, "timeout" if at % 2 else "right") for at in range(10)]
+    many: list[tuple[int, int, CallAnswer]] = [
+        (1000 + at, 1001 + at, "timeout" if at % 2 else "right") for at in range(10)
+    ]
     share = figures(played([*QUIET, *many]))
     for observed, text in (
         (share, "safe, 50 % of calls failed"),
