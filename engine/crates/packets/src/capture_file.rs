@@ -12,11 +12,14 @@ use pcap_parser::{
     parse_pcap_frame_modified, parse_pcap_header,
 };
 
-const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+use crate::lengths::{check_captured, check_length};
+use crate::old_packet::OldPacket;
+
+pub(crate) const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The kind of blocks that early writers used for packets.
 const OLD_PACKET: u32 = 2;
 /// A larger block is damaged: packets have at most 256 KiB.
-const MOST_BLOCK_BYTES: usize = 1 << 24;
+pub(crate) const MOST_BLOCK_BYTES: usize = 1 << 24;
 const READ_BYTES: usize = 1 << 18;
 /// Options of interface statistics: packets that the interface and the system dropped.
 const DROPS: [OptionCode; 2] = [OptionCode(5), OptionCode(7)];
@@ -178,8 +181,12 @@ impl<R: Read> CaptureFile<R> {
             return Err(Broken::Incomplete);
         }
         let (rest, found) = match &mut self.kind {
-            Kind::Pcap(header) => pcap_packet(header, bytes)?,
+            Kind::Pcap(header) => {
+                check_captured(header, bytes)?;
+                pcap_packet(header, bytes)?
+            }
             Kind::Pcapng { big_endian, section, interfaces } => {
+                check_length(*big_endian, bytes)?;
                 let parse = if *big_endian { parse_block_be } else { parse_block_le };
                 let (rest, block) = parse(bytes)?;
                 let found = match block {
@@ -253,7 +260,7 @@ impl<R: Read> CaptureFile<R> {
 }
 
 /// Why there is no block.
-enum Broken {
+pub(crate) enum Broken {
     /// More bytes are needed.
     Incomplete,
     Damaged(&'static str),
@@ -290,32 +297,6 @@ fn pcap_packet(header: &PcapHeader, bytes: &[u8]) -> Result<(usize, Found), Brok
         length: (packet.origlen as usize).max(packet.data.len()),
     };
     Ok((rest.len(), found))
-}
-
-/// The content of a block of the old kind.
-struct OldPacket<'a> {
-    interface: usize,
-    units: u64,
-    data: &'a [u8],
-    length: usize,
-}
-
-impl<'a> OldPacket<'a> {
-    /// `None`: it is too short.
-    fn of(block: &'a [u8], big_endian: bool) -> Option<OldPacket<'a>> {
-        let number = |at: usize, bytes: usize| {
-            let number = block.get(at..at + bytes)?.iter();
-            let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-            Some(if big_endian { number.fold(0, add) } else { number.rev().fold(0, add) })
-        };
-        let captured = usize::try_from(number(12, 4)?).ok()?;
-        Some(OldPacket {
-            interface: number(0, 2)? as usize,
-            units: number(4, 4)? << 32 | number(8, 4)?,
-            data: block.get(20..)?.get(..captured)?,
-            length: number(16, 4)? as usize,
-        })
-    }
 }
 
 fn interface(description: &InterfaceDescriptionBlock<'_>) -> Result<Interface, Broken> {
