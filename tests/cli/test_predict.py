@@ -2,11 +2,14 @@
 
 import json
 import random
+import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cachemark.host.process import binary_path
 from tests.cli.in_process import Inside
 from tests.golden import assert_golden
 
@@ -150,3 +153,21 @@ def test_a_trace_of_some_keys_is_not_played(inside: Inside, trace: Path) -> None
     withheld = inside("predict", "t.trace", "--memory", "2m", "--policies", "memcached")
     assert "record more keys" in " ".join(withheld.stdout.split())
     assert withheld.stdout.startswith("t.trace: too few keys were followed to tell anything")
+
+
+def test_sampled_curve_needs_less_than_20_mb(tmp_path: Path) -> None:
+    drawn = random.Random(5)
+    path = tmp_path / "large.og"
+    # oracleGeneral: second, key, size, next request. Half of 600,000 gets are of 5,000 keys.
+    keys = (drawn.randrange((5000, 400_000)[number % 2]) for number in range(600_000))
+    path.write_bytes(b"".join(struct.pack("<IQIq", 7, key + 1, 300, -1) for key in keys))
+    options = ("--trace-format", "oracleGeneral", "--policies", "lru", "--memory", "8m..64m")
+    command = [binary_path(), "trace", "predict", *options, "--", str(path)]
+    peaks = [0]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            is_it = f"Name:\t{Path(command[0]).name[:15]}\n" in status and "VmHWM" in status
+            peaks.append(int(status.split("VmHWM:")[1].split()[0]) if is_it else 0)
+    assert process.returncode == 0
+    assert 1000 < max(peaks) < 20_000, "kB"

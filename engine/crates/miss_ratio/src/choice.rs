@@ -6,8 +6,6 @@
 //! stands for the keys of the trace with as many requests (post-stratification; Cochran, Sampling Techniques, 5A.9).
 //! Counting each key would take much memory: keys with similar hashes are counted together.
 
-use std::sync::Arc;
-
 use crate::hottest::{HottestKey, MOST_HOT, PLACES_LOG2, place_of};
 
 /// Half of the places stay free, so that a search ends soon.
@@ -18,7 +16,7 @@ const BITS: usize = 16 * MOST_HOT;
 /// The fewest counts of requests that a part should have for a weight of their own.
 const LEAST_PLACES: f64 = 8.0;
 /// A part with fewer counts gives all its keys the same weight.
-const LEAST_TAKEN: u64 = 1 << 12;
+const LEAST_TAKEN: usize = 1 << 12;
 /// A place has 0 to 255 requests.
 const COUNTS: usize = 1 << u8::BITS;
 /// The weight of one key.
@@ -61,19 +59,20 @@ pub struct Choice {
     hot_keys: usize,
     /// The weight of keys by the requests of their place.
     weights: [u32; COUNTS],
-    requests_at: Arc<Vec<u8>>,
+    /// Of the places whose keys are followed.
+    requests_at: Vec<u8>,
 }
 
 impl Choice {
     /// Follow this part of the keys (1: all), and these keys. `requests_at`: what the population knows.
-    pub fn new(part: f64, hot: &[HottestKey], requests_at: &Arc<Vec<u8>>) -> Choice {
+    pub fn new(part: f64, hot: &[HottestKey], requests_at: &[u8]) -> Choice {
         let all = part >= 1.0;
         let (part, hot) = if all { (1.0, &[][..]) } else { (part, hot) };
-        let taken = (part * (1u64 << PLACES_LOG2) as f64).round() as u64;
+        let taken = (part * (1u64 << PLACES_LOG2) as f64).round() as usize;
         let is_weighed = !all && !requests_at.is_empty() && taken >= LEAST_TAKEN;
         let mut choice = Choice {
             below: match is_weighed {
-                true => (taken << (64 - PLACES_LOG2)) - 1,
+                true => u64::MAX >> PLACES_LOG2 | ((taken as u64 - 1) << (64 - PLACES_LOG2)),
                 false => (part * 2f64.powi(64)) as u64,
             },
             part,
@@ -82,10 +81,10 @@ impl Choice {
             numbers: vec![0; PLACES],
             hot_keys: 0,
             weights: match is_weighed {
-                true => weights(part, taken as usize, requests_at),
+                true => weights(part, taken, requests_at),
                 false => [Stand::for_keys(false, 1.0 / part).weight; COUNTS],
             },
-            requests_at: if is_weighed { Arc::clone(requests_at) } else { Arc::default() },
+            requests_at: if is_weighed { requests_at[..taken].to_vec() } else { Vec::new() },
         };
         for hash in hot.iter().map(|key| key.hash).filter(|hash| *hash != 0).take(MOST_HOT) {
             let mut place = Choice::place(hash);

@@ -12,11 +12,9 @@
 //! - A get of which the trace does not say what came of it is followed by a fill, if its value's size is known.
 //! - All other sets store, whatever is there.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 
-use foldhash::fast::FixedState;
-
+use crate::numbers::Numbers;
 use crate::request::{NO_SIZE, Operation, Request};
 
 /// A value that a program stores after a miss.
@@ -74,67 +72,85 @@ pub struct FillCounts {
 /// The known facts of a key.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
-    number: u32,
     value_bytes: u32,
+    /// In its highest bit, whether the request before was a get that did not hit, as far as the trace says.
     ttl_s: u32,
-    /// The request before was a get that did not hit, as far as the trace says.
-    missed: bool,
 }
+
+/// The bit of a miss.
+const MISSED: u32 = 1 << 31;
 
 /// Applies the rule to the requests of a trace, in their order.
 #[derive(Default)]
 pub struct Fills {
-    keys: HashMap<u64, Known, FixedState>,
+    numbers: Numbers,
+    /// By the number of a key.
+    keys: Vec<Known>,
     pub counts: FillCounts,
 }
 
 impl Fills {
+    /// With memory for about this number of keys.
+    pub(crate) fn for_keys(keys: usize) -> Fills {
+        let numbers = Numbers::for_keys(keys);
+        Fills { numbers, keys: Vec::with_capacity(keys), ..Fills::default() }
+    }
+
     /// Bring what is known of these keys near, all at once: one after the other, each would wait for the memory.
     pub(crate) fn approach(&self, hashes: impl Iterator<Item = u64>) {
-        let near = |hash: u64| self.keys.get(&hash).map_or(0, |key| key.number);
-        black_box(hashes.map(near).fold(0, u32::wrapping_add));
+        let near = |hash: u64| self.keys[self.numbers.get(hash)? as usize].ttl_s.into();
+        black_box(hashes.map(near).fold(None, Option::<u32>::max));
     }
 
     /// The step of the next request. `None` if it does nothing.
     pub fn step(&mut self, request: &Request) -> Option<Step> {
-        let number = self.keys.len() as u32;
-        let key = self.keys.entry(request.hash).or_insert_with(|| Known::new(number));
-        key.step(request, &mut self.counts)
+        let number = self.numbers.number(request.hash);
+        if number as usize == self.keys.len() {
+            self.keys.push(Known::new());
+        }
+        self.keys[number as usize].step(number, request, &mut self.counts)
     }
 }
 
 impl Known {
-    pub fn new(number: u32) -> Known {
-        Known { number, value_bytes: NO_SIZE, ttl_s: 0, missed: false }
+    pub fn new() -> Known {
+        Known { value_bytes: NO_SIZE, ttl_s: 0 }
     }
 
-    /// The step of the key's next request. `None` if it does nothing.
+    /// The step of the next request of the key with this number. `None` if it does nothing.
     #[inline]
-    pub fn step(&mut self, request: &Request, counts: &mut FillCounts) -> Option<Step> {
+    pub fn step(
+        &mut self,
+        number: u32,
+        request: &Request,
+        counts: &mut FillCounts,
+    ) -> Option<Step> {
         let key = self;
-        let missed = std::mem::replace(&mut key.missed, false);
+        let missed = key.ttl_s & MISSED != 0;
+        key.ttl_s &= !MISSED;
+        let ttl_s = request.ttl_s.min(!MISSED);
         let task = match request.operation {
             Operation::Get => {
                 let hit = request.succeeded == Some(true);
-                key.missed = !hit;
                 if request.value_bytes != NO_SIZE && (hit || request.value_bytes > 0) {
                     key.value_bytes = request.value_bytes;
                 }
-                if request.ttl_s > 0 {
-                    key.ttl_s = request.ttl_s;
+                if ttl_s > 0 {
+                    key.ttl_s = ttl_s;
                 }
                 let fill = key.fill().filter(|_| request.succeeded != Some(false));
                 counts.filled_gets += u64::from(fill.is_some());
                 counts.unfilled_gets += u64::from(fill.is_none());
                 let may_have_hit = request.succeeded != Some(false);
                 counts.gets_without_size += u64::from(fill.is_none() && may_have_hit);
+                key.ttl_s |= if hit { 0 } else { MISSED };
                 Task::Get(fill)
             }
             Operation::Set | Operation::Update | Operation::Add | Operation::Replace => {
                 if request.value_bytes != NO_SIZE {
                     key.value_bytes = request.value_bytes;
                 }
-                key.ttl_s = request.ttl_s;
+                key.ttl_s = ttl_s;
                 let Some(fill) = key.fill() else {
                     counts.without_size += 1;
                     return None;
@@ -157,18 +173,18 @@ impl Known {
             }
             Operation::Delete => Task::Delete,
             Operation::Touch => {
-                key.ttl_s = request.ttl_s;
-                Task::Touch(request.ttl_s)
+                key.ttl_s = ttl_s;
+                Task::Touch(ttl_s)
             }
             Operation::Change => Task::Use,
         };
         let value_bytes = key.fill().map(|fill| fill.value_bytes);
         let Request { hash, at_s, key_bytes, .. } = *request;
-        Some(Step { hash, number: key.number, at_s, key_bytes, value_bytes, task })
+        Some(Step { hash, number, at_s, key_bytes, value_bytes, task })
     }
 
     fn fill(&self) -> Option<Fill> {
-        let Known { value_bytes, ttl_s, .. } = *self;
+        let (value_bytes, ttl_s) = (self.value_bytes, self.ttl_s & !MISSED);
         (value_bytes != NO_SIZE).then_some(Fill { value_bytes, ttl_s })
     }
 }

@@ -1,7 +1,6 @@
 //! A first pass over a trace: how many keys there are, and which are so hot that a part must not leave them to chance.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
@@ -45,7 +44,7 @@ pub struct Population {
     /// The mean that memcached charges for an item, of the requests that have a size.
     pub mean_charged_bytes: f64,
     /// The requests of all keys at a place, at most 255; empty if they were not counted.
-    pub requests_at: Arc<Vec<u8>>,
+    pub requests_at: Vec<u8>,
 }
 
 /// A key, its part of all requests, and what memcached charges for its item.
@@ -96,10 +95,11 @@ impl Hottest {
         }
         let at = &mut self.requests_at[place_of(hash)];
         *at = at.saturating_add(1);
+        let requests_at = *at;
         if self.requests <= ALL_COUNTED {
-            self.count(request, 1);
+            self.count(request, 1, requests_at);
         } else if self.requests.wrapping_mul(GOLDEN) >> (64 - COUNTED_ONE_OF_LOG2) == 0 {
-            self.count(request, 1 << COUNTED_ONE_OF_LOG2);
+            self.count(request, 1 << COUNTED_ONE_OF_LOG2, requests_at);
         }
         if self.shift == 0 || hash >> (64 - self.shift) == 0 {
             self.keys.insert(hash);
@@ -111,14 +111,22 @@ impl Hottest {
         }
     }
 
-    fn count(&mut self, request: &Request, weight: u32) {
-        let count = self.counts.entry(request.hash).or_default();
-        count.requests = count.requests.saturating_add(weight);
-        if request.value_bytes != NO_SIZE {
+    /// `requests_at`: of the key's place so far, at most 255. A key is counted from when they are more than may be
+    /// forgotten: it had no more, and few keys need memory at a time.
+    fn count(&mut self, request: &Request, weight: u32, requests_at: u8) {
+        let charged_bytes = (request.value_bytes != NO_SIZE).then(|| {
             let bytes = item_bytes(request.key_bytes, request.value_bytes);
-            count.charged_bytes = self.slabs.charged_bytes(bytes).unwrap_or(0);
+            self.slabs.charged_bytes(bytes).unwrap_or(0)
+        });
+        if let Some(bytes) = charged_bytes {
             self.sized += u64::from(weight);
-            self.sized_bytes += u64::from(weight) * u64::from(count.charged_bytes);
+            self.sized_bytes += u64::from(weight) * u64::from(bytes);
+        }
+        let forgotten = self.requests as f64 * FORGOTTEN_PART;
+        if requests_at == u8::MAX || f64::from(requests_at) > forgotten {
+            let count = self.counts.entry(request.hash).or_default();
+            count.requests = count.requests.saturating_add(weight);
+            count.charged_bytes = charged_bytes.unwrap_or(count.charged_bytes);
         }
         let step = (1.0 / FORGOTTEN_PART) as u64;
         if self.requests - self.forgotten_at >= step {
@@ -147,7 +155,7 @@ impl Hottest {
             last_s: self.last_s,
             hot,
             mean_charged_bytes: self.sized_bytes as f64 / self.sized.max(1) as f64,
-            requests_at: Arc::new(self.requests_at),
+            requests_at: self.requests_at,
         }
     }
 }

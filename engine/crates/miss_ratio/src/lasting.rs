@@ -57,9 +57,8 @@ pub(crate) struct LastingKeys {
 
 impl LastingKeys {
     pub fn new(hot: &[HottestKey]) -> LastingKeys {
-        let numbers = 0..hot.len() as u32;
         LastingKeys {
-            keys: numbers.map(|number| (Known::new(number), LastingItem::default())).collect(),
+            keys: vec![(Known::new(), LastingItem::default()); hot.len()],
             bytes: hot.iter().map(|key| u64::from(key.charged_bytes)).sum(),
             tally: Tally::default(),
         }
@@ -72,7 +71,7 @@ impl LastingKeys {
     #[inline]
     pub fn play(&mut self, number: u32, request: &Request, rule: &mut FillCounts, counts: bool) {
         let (known, item) = &mut self.keys[number as usize];
-        let Some(step) = known.step(request, rule) else { return };
+        let Some(step) = known.step(number, request, rule) else { return };
         if let Some(hit) = item.play(&step).filter(|_| counts) {
             self.tally.count(step.hash, Stand::HOT, !hit, step.value_bytes);
         }

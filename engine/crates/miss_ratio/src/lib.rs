@@ -16,6 +16,7 @@ mod lasting;
 mod list;
 mod lru_curve;
 mod memcached;
+mod numbers;
 mod predictor;
 mod request;
 mod reuse;

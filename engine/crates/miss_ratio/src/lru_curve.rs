@@ -21,7 +21,7 @@ const ABSENT: u32 = 0;
 const MIXED: u32 = NEVER_S - 1;
 const FIRST_PLACES: usize = 1 << 10;
 /// Places for each key when they are numbered anew.
-const PLACES_OF_KEY: usize = 4;
+const PLACES_OF_KEY: usize = 3;
 
 #[derive(Clone, Copy, Default)]
 struct Key {
@@ -61,15 +61,21 @@ pub struct LruCurve {
 impl LruCurve {
     /// A curve with at most 64 sizes in bytes, the smallest first.
     pub fn new(sizes: &[u64]) -> LruCurve {
+        LruCurve::for_keys(sizes, 0)
+    }
+
+    /// The same with memory for about this number of keys: growing, it would need more for a moment.
+    pub fn for_keys(sizes: &[u64], keys: usize) -> LruCurve {
+        let order = WeightTree::new((PLACES_OF_KEY * keys).max(FIRST_PLACES));
         LruCurve {
             sizes: sizes.to_vec(),
             tallies: Tallies::new(sizes.len()),
             slabs: SlabClasses::default(),
-            keys: Vec::new(),
-            until_s: Vec::new(),
-            order: WeightTree::new(FIRST_PLACES),
+            keys: Vec::with_capacity(keys),
+            until_s: Vec::with_capacity(keys * sizes.len()),
+            at_place: Vec::with_capacity(order.places()),
+            order,
             entered: 0,
-            at_place: Vec::new(),
             deadlines: Deadlines::default(),
             now_s: 0,
         }
@@ -278,12 +284,15 @@ impl LruCurve {
             place += 1;
             *number != without && key.charged > 0 && key.place == place - 1
         });
+        // Of two trees at a time, one would be needless memory.
+        self.order = WeightTree::default();
         let weights = left.iter().enumerate().map(|(place, number)| {
             self.keys[*number as usize].place = place as u32;
             self.weight_of(&self.keys[*number as usize])
         });
-        let weights: Vec<u64> = weights.collect();
-        self.order = WeightTree::of((PLACES_OF_KEY * left.len()).max(FIRST_PLACES), weights);
+        let places = (PLACES_OF_KEY * left.len()).max(FIRST_PLACES);
+        self.order = WeightTree::of(places, weights);
+        left.reserve_exact(self.order.places() - left.len());
         self.at_place = left;
     }
 

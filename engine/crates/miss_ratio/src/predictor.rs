@@ -127,7 +127,7 @@ pub struct Predictor {
 
 impl Predictor {
     /// A predictor for a trace with this population.
-    pub fn new(plan: Plan, population: Population) -> Predictor {
+    pub fn new(plan: Plan, mut population: Population) -> Predictor {
         let lru_choice = Choice::new(plan.part, &population.hot, &population.requests_at);
         let simulated = plan.policies.iter().filter(|policy| **policy != Policy::Lru);
         let simulations: Vec<Simulation> = simulated
@@ -146,11 +146,19 @@ impl Predictor {
         let room = |size: &u64| of_trace(size).saturating_sub(lasting.bytes);
         let sizes: Vec<u64> = plan.sizes.iter().map(room).collect();
         let has_lru = plan.policies.contains(&Policy::Lru);
-        let lru = has_lru.then(|| LruCurve::new(&sizes));
+        // Some more, as the number of keys is an estimate.
+        let followed = |part: f64| match part < 1.0 {
+            true => (1.05 * part * population.keys) as usize + population.hot.len(),
+            false => 0,
+        };
+        let fills = Fills::for_keys(followed(widest.part()));
+        let lru = has_lru.then(|| LruCurve::for_keys(&sizes, followed(lru_choice.part())));
         let reuse = match has_lru && plan.sampled == 1 {
             true => Reuse::new(plan.part, &population, lasting_keys),
             false => None,
         };
+        // Each choice has what it needs of them.
+        population.requests_at = Vec::new();
         Predictor {
             reuse,
             rooms: sizes,
@@ -159,7 +167,7 @@ impl Predictor {
             population,
             widest,
             lru_choice,
-            fills: Fills::default(),
+            fills,
             lasting,
             waiting: Vec::with_capacity(BATCH),
             lru,

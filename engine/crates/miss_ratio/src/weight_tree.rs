@@ -24,9 +24,9 @@ impl WeightTree {
     }
 
     /// A tree of `places` places, the first of them with these weights.
-    pub fn of(places: usize, weights: Vec<u64>) -> WeightTree {
+    pub fn of(places: usize, weights: impl Iterator<Item = u64>) -> WeightTree {
         let mut tree = WeightTree::new(places);
-        tree.levels[0][..weights.len()].copy_from_slice(&weights);
+        tree.levels[0].iter_mut().zip(weights).for_each(|(sum, weight)| *sum = weight);
         for level in 1..tree.levels.len() {
             let (below, above) = tree.levels.split_at_mut(level);
             let sums = below[level - 1].chunks(WIDTH).map(|part| part.iter().sum());

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use crate::unpack::unpacked;
+use crate::unpack::{BUFFER_BYTES, unpacked};
 
 /// The maximum length of a line.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -17,7 +17,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Open a trace, which may be packed.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    unpacked(BufReader::with_capacity(1 << 20, File::open(path)?))
+    unpacked(BufReader::with_capacity(BUFFER_BYTES, File::open(path)?))
 }
 
 /// The lines that are not empty, with their numbers.

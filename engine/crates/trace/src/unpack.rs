@@ -13,7 +13,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The three last bytes of the magic number of a frame that holds no data. The first one is 0x50 to 0x5f.
 const ZSTD_SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
-const BUFFER_BYTES: usize = 1 << 20;
+/// More is no faster.
+pub(crate) const BUFFER_BYTES: usize = 1 << 17;
 /// The most bytes that a packed byte may become. Real traces become 5 to 100.
 const MOST_RATIO: u64 = 1000;
 /// This many bytes may come from very few: a frame of the same byte.

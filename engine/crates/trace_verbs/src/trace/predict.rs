@@ -16,8 +16,9 @@ use super::reading::Reading;
 use super::snapshot;
 use super::told::Told;
 
-/// As many keys are followed as a small memory can hold.
-const FOLLOWED_KEYS: f64 = 65_536.0;
+/// This number of keys are all followed, of more a number that a memory of a few MB can hold.
+const ALL_KEYS: f64 = 65_536.0;
+const FOLLOWED_KEYS: f64 = 32_768.0;
 /// With fewer, the error of a figure would be as large as the figure.
 const LEAST_FOLLOWED: f64 = 1000.0;
 const MOST_SIZES: usize = 64;
@@ -186,7 +187,8 @@ fn once(policies: &[Policy]) -> Vec<Policy> {
 fn part_of(sample: Sample, population: &Population) -> Result<f64, String> {
     let part = match sample {
         Sample::Part(part) => part,
-        Sample::Auto => (FOLLOWED_KEYS / population.keys).min(1.0),
+        Sample::Auto if population.keys <= ALL_KEYS => 1.0,
+        Sample::Auto => FOLLOWED_KEYS / population.keys,
     };
     let followed = part * population.keys;
     if part < 1.0 && followed < LEAST_FOLLOWED {
