@@ -4,22 +4,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::Range;
 
-use pcap_parser::nom::{self, Offset};
+use pcap_parser::nom::Offset;
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{
-    Block, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapError, PcapHeader,
+    Block, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapHeader,
     parse_block_be, parse_block_le, parse_pcap_frame, parse_pcap_frame_be,
     parse_pcap_frame_modified, parse_pcap_header,
 };
 
-use crate::lengths::{check_captured, check_length};
+use crate::lengths::{Broken, MOST_BLOCK_BYTES, PCAPNG_MAGIC, check_captured, check_length};
 use crate::old_packet::OldPacket;
 
-pub(crate) const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The kind of blocks that early writers used for packets.
 const OLD_PACKET: u32 = 2;
-/// A larger block is damaged: packets have at most 256 KiB.
-pub(crate) const MOST_BLOCK_BYTES: usize = 1 << 24;
 const READ_BYTES: usize = 1 << 18;
 /// Options of interface statistics: packets that the interface and the system dropped.
 const DROPS: [OptionCode; 2] = [OptionCode(5), OptionCode(7)];
@@ -259,22 +256,6 @@ impl<R: Read> CaptureFile<R> {
     }
 }
 
-/// Why there is no block.
-pub(crate) enum Broken {
-    /// More bytes are needed.
-    Incomplete,
-    Damaged(&'static str),
-}
-
-impl From<nom::Err<PcapError<&[u8]>>> for Broken {
-    fn from(error: nom::Err<PcapError<&[u8]>>) -> Broken {
-        match error {
-            nom::Err::Incomplete(_) => Broken::Incomplete,
-            _ => Broken::Damaged("no block of a capture"),
-        }
-    }
-}
-
 fn range(all: &[u8], part: &[u8]) -> Range<usize> {
     let begin = all.offset(part);
     begin..begin + part.len()
@@ -338,6 +319,33 @@ mod tests {
     fn block(kind: u32, content: &[u8]) -> Vec<u8> {
         let length = (content.len() as u32 + 12).to_le_bytes();
         [&kind.to_le_bytes()[..], &length, content, &length].concat()
+    }
+
+    #[test]
+    fn an_impossible_length_is_damage_and_no_cut_file() {
+        let header = [0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 262_144, 1];
+        let frame = |captured: u32| [5, 0, captured, 4, 0x6463_6261];
+        // The second one has its bytes in the other order, and two bytes are missing.
+        for (captured, told) in [(4u32.swap_bytes(), Some("packet 2: it is damaged")), (6, None)] {
+            let words = [&header[..], &frame(4), &frame(captured)].concat();
+            for big_endian in [false, true] {
+                let order =
+                    |word: &u32| if big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+                let bytes: Vec<u8> = words.iter().flat_map(order).collect();
+                let mut read = CaptureFile::open(&bytes[..]).expect("a capture");
+                assert!(read.next().expect("a packet").is_some());
+                let error = read.next().map(|packet| assert!(packet.is_none())).err();
+                assert_eq!(error.as_deref().map(|error| &error[..23]), told);
+                assert_eq!(read.is_cut_off(), told.is_none());
+            }
+        }
+        let words = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28, 6];
+        let section: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+        for length in [7, u32::MAX] {
+            let bytes = [&section[..], &length.to_le_bytes(), &[0; 40]].concat();
+            let mut read = CaptureFile::open(&bytes[..]).expect("a capture");
+            assert!(read.next().is_err_and(|error| error.contains("damaged")), "{length}");
+        }
     }
 
     #[test]
