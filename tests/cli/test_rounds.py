@@ -68,7 +68,7 @@ def test_what_is_missing_is_one_line_and_no_trial(inside: Inside, tmp_path: Path
     assert ended.returncode == 0, ended.stderr
     lines = [line for line in ended.stderr.splitlines() if "/no/memcached" in line]
     assert len(lines) == 1
-    assert "apt-get install memcached" in lines[0]
+    assert "binary=/no/memcached must be a program" in lines[0]
     assert "not played" in lines[0]
     assert "2 cells in turns" in ended.stderr
 

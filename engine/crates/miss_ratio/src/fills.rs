@@ -14,7 +14,9 @@
 
 use std::hint::black_box;
 
-use crate::numbers::Numbers;
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
+
 use crate::request::{NO_SIZE, Operation, Request};
 
 /// A value that a program stores after a miss.
@@ -83,32 +85,29 @@ const MISSED: u32 = 1 << 31;
 /// Applies the rule to the requests of a trace, in their order.
 #[derive(Default)]
 pub struct Fills {
-    numbers: Numbers,
-    /// By the number of a key.
-    keys: Vec<Known>,
+    /// A key's number is its place in the order in which keys came.
+    keys: IndexMap<u64, Known, FixedState>,
     pub counts: FillCounts,
 }
 
 impl Fills {
     /// With memory for about this number of keys.
     pub(crate) fn for_keys(keys: usize) -> Fills {
-        let numbers = Numbers::for_keys(keys);
-        Fills { numbers, keys: Vec::with_capacity(keys), ..Fills::default() }
+        let keys = IndexMap::with_capacity_and_hasher(keys, FixedState::default());
+        Fills { keys, ..Fills::default() }
     }
 
     /// Bring what is known of these keys near, all at once: one after the other, each would wait for the memory.
     pub(crate) fn approach(&self, hashes: impl Iterator<Item = u64>) {
-        let near = |hash: u64| self.keys[self.numbers.get(hash)? as usize].ttl_s.into();
+        let near = |hash: u64| self.keys.get(&hash).map(|key| key.ttl_s);
         black_box(hashes.map(near).fold(None, Option::<u32>::max));
     }
 
     /// The step of the next request. `None` if it does nothing.
     pub fn step(&mut self, request: &Request) -> Option<Step> {
-        let number = self.numbers.number(request.hash);
-        if number as usize == self.keys.len() {
-            self.keys.push(Known::new());
-        }
-        self.keys[number as usize].step(number, request, &mut self.counts)
+        let entry = self.keys.entry(request.hash);
+        let number = entry.index() as u32;
+        entry.or_insert_with(Known::new).step(number, request, &mut self.counts)
     }
 }
 

@@ -16,7 +16,6 @@ mod lasting;
 mod list;
 mod lru_curve;
 mod memcached;
-mod numbers;
 mod predictor;
 mod request;
 mod reuse;
