@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import tomllib
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def test_the_experiment_can_be_played_and_has_no_key(
     told = inside("trace", "fit", str(trace), "--out", str(out))
     assert told.returncode == 0, told.stderr
     assert "How far it is from the trace" in told.stdout
+    # Its law may have hundreds of parameters, which are in the file.
+    assert re.search(r", with [a-z]+ over [0-9]+ keys", " ".join(told.stdout.split()))
     text = out.read_text()
     assert "customer" not in text
     written = tomllib.loads(text)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.analysis.number_format import count_of
 from cachemark.cli import completers
 from cachemark.cli.output import print_sentences
 from cachemark.runs.storage.archive import export_run
@@ -21,4 +22,6 @@ def export(
     """Write a run to one file, with checksums, for `cachemark import` on another machine."""
     stored_run = open_run(run, runs)
     written = export_run(stored_run, file)
-    print_sentences(f"{stored_run.id}: {len(stored_run.outcomes())} trials in {written}")
+    print_sentences(
+        f"{stored_run.id}: {count_of(len(stored_run.outcomes()), 'trial')} in {written}"
+    )

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from cachemark.analysis.number_format import count_of
 from cachemark.cli.output import print_text
 from cachemark.report.exports.registry import EXPORTS
 from cachemark.report.formats import RENDERERS, load_report
@@ -26,7 +27,7 @@ def import_(
 ) -> None:
     """Check the checksums and all contents of an exported run, then import it."""
     run, new = import_run(file, runs, rehearse)
-    trials = f"{len(run.outcomes())} trials in {run.folder}"
+    trials = f"{count_of(len(run.outcomes()), 'trial')} in {run.folder}"
     print_text(f"{run.id}: {trials}" if new else f"{run.id}: already exists, {trials}")
 
 

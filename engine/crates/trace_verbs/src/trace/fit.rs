@@ -55,14 +55,15 @@ pub fn fit_trace(arguments: &Arguments) -> Result<(), String> {
 fn told(arguments: &Arguments, figures: Fitted, mut warnings: Vec<String>) -> Told<Fitted> {
     let (workload, missing) = (&figures.fit.workload, figures.fit.missing.iter());
     warnings.extend(missing.map(|each| format!("Not in the workload: {each}.")));
+    // The file has the distribution's parameters, which may be hundreds of numbers.
+    let law = workload.drawn.distribution.split(':').next().unwrap_or_default();
     let rate = workload.rate.map_or_else(String::new, |rate| format!(", {rate:.1}/s"));
     Told {
         about: "A workload like the trace",
         title: format!(
-            "{}: like {}, with {} over {} keys",
+            "{}: like {}, with {law} over {} keys",
             arguments.out.display(),
             arguments.trace.display(),
-            workload.drawn.distribution,
             workload.drawn.keys
         ),
         facts: vec![

@@ -63,6 +63,9 @@ pub(super) fn count_of(count: usize, thing: &str) -> String {
 
 /// Such as 850 ns, 61.2 µs, 1.25 ms.
 pub(super) fn seconds(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
     let unit = units.into_iter().find(|(factor, _)| value >= factor * 0.9995);
     let (factor, name) = unit.unwrap_or((1e-9, "ns"));
@@ -103,6 +106,12 @@ fn three(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        let told = [0.0, 2e-9, 1.5e-5, 0.25, 3.0].map(seconds);
+        assert_eq!(told, ["0", "2.00 ns", "15.0 µs", "250 ms", "3.00 s"]);
+    }
 
     #[test]
     fn what_is_in_no_figure_is_told() {
