@@ -171,7 +171,7 @@ quick-lint: ## Formatters and linters that take seconds
 QUICK := tests/model tests/analysis tests/report $(addprefix tests/cli/test_,compare.py display.py history.py out_files.py)
 NOT_QUICK := $(addprefix --ignore=tests/,analysis/rounds/test_simulation.py model/test_factors.py \
   analysis/statistics/test_simulated_experiments.py $(patsubst %,report/test_%.py,html_browser readers cpu_dispatch \
-  hostile_text exports suites_first first_place figures_again figures_of_blocks one_figure_one_value server_sections server_loads))
+  hostile_text exports suites_first first_place first_of_sets plots line_plots figures_again figures_of_blocks one_figure_one_value server_sections server_loads))
 PURE_CRATES := $(addprefix -p cachemark-,packets protocol storage trace)
 # Others are built in two fifths of the CPU time. Generated cases of these need their code optimised; `make test` plays
 # four times as many of them.
