@@ -185,9 +185,9 @@ quick: ## What needs no network and no other program: quick linters, tests of pu
 quick-python: quick-lint
 	@$(RUN) pytest -n 2 -m "not slow" -p no:cacheprovider $(QUICK) $(NOT_QUICK)
 
-# Built the first time, these crates need more than the rest together: they are left out where engine/ is as upstream.
+# Built the first time, these crates need more than the rest together: they are left out where engine/ is as in origin.
 quick-rust:
-	@$(call have,cargo) base=$$(git merge-base HEAD '@{upstream}' 2>/dev/null) && git diff --quiet "$$base" -- engine && \
+	@$(call have,cargo) base=$$(git merge-base HEAD origin/HEAD 2>/dev/null) && git diff --quiet "$$base" -- engine && \
 	  [ -z "$$(git ls-files --others --exclude-standard engine)" ] && { \
 	  echo "$@: left out: engine/ has no change (\`make test-rust\` plays all of its tests)"; exit 0; }; \
 	cd engine && env -u MAKEFLAGS -u MFLAGS PROPTEST_CASES=64 \
