@@ -67,8 +67,10 @@ def error_of_turns(halves: LogsOfHalves, first: Cell, second: Cell) -> float:
     if min(len(one), len(two)) < MIN_SITTINGS:
         return 1.0
     both = [log - two[key] for key, log in one.items() if key in two]
-    sides = [mean_of_logs(list(of.values())) for of in (one, two)]
-    change = mean_of_logs(both) if len(both) >= MIN_SITTINGS else difference(*sides)
+    if len(both) >= MIN_SITTINGS:
+        change = mean_of_logs(both)
+    else:
+        change = difference(mean_of_logs(list(one.values())), mean_of_logs(list(two.values())))
     ratio = change.ratio(CONFIDENCE)
     low, high = ratio.low or 1.0, ratio.high or 1.0
     return 1.0 if low <= 1 <= high else max(high, 1 / low) ** 2
