@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -22,7 +22,7 @@ from cachemark.endpoints.client_versions import with_version
 from cachemark.endpoints.clients import Client, ClientSpec, parse_client, registry
 from cachemark.endpoints.servers import parse_spec
 from cachemark.host import process, system_calls
-from cachemark.model.counts import CountedWork, FoldedStacks
+from cachemark.model.counts import CountedWork
 from cachemark.model.errors import UsageError, refusing
 from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.work_length import plays_to_an_end
@@ -32,7 +32,6 @@ from cachemark.runs.planning.preflight import ask
 
 _REPEAT, _LEAST_REPEAT, _MOST_REPEAT = 5, 3, 100
 _PROFILE_MS = 5000
-_OfClient = TypeVar("_OfClient", CountedWork, FoldedStacks)
 WhyForm = Literal["table", "markdown", "json", "html"]
 
 
@@ -141,15 +140,13 @@ def _earlier(path: Path, planned: Experiment) -> WhyReport:
         earlier = msgspec.json.decode(path.read_bytes(), type=WhyReport)
     if earlier.work != (work := _work_in_words(_workload(planned))):
         raise UsageError(f"--past {path} has counts of other work: {earlier.work}", f"count {work}")
-    return msgspec.structs.replace(
+    replace = msgspec.structs.replace
+    counted = [replace(of, past_client=of.past_client or of.client) for of in earlier.counted]
+    return replace(
         earlier,
-        counted=[_renamed(of, path.name) for of in earlier.counted],
-        profiles=[_renamed(of, path.name) for of in earlier.profiles],
+        counted=[replace(of, client=f"{path.name}: {of.client}") for of in counted],
+        profiles=[replace(of, client=f"{path.name}: {of.client}") for of in earlier.profiles],
     )
-
-
-def _renamed(of: _OfClient, file: str) -> _OfClient:
-    return msgspec.structs.replace(of, client=f"{file}: {of.client}")
 
 
 def counted_report(

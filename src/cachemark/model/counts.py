@@ -133,10 +133,12 @@ COSTING = frozenset(UnitCosts.__struct_fields__) - {"allocations"}
 class CountedWork(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of operation of one client: the counts of each repetition.
 
-    `version`: the library's. `failure` is the reason why there are no counts.
+    `version`: the library's. `failure` is the reason why there are no counts. `past_client`: the
+    client, if the counts are of an earlier answer, which `client` names too.
     """
 
     client: str
+    past_client: str = ""
     version: str = ""
     kind: str
     repetitions: list[Counts] = []

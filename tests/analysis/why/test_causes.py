@@ -35,6 +35,11 @@ def counted(client: str, kind: str = "get", /, noise: float = 0.0, **more: float
     return CountedWork(client=client, kind=kind, repetitions=repetitions)
 
 
+def earlier(of: CountedWork) -> CountedWork:
+    """The same of an earlier answer."""
+    return msgspec.structs.replace(of, client=f"before.json: {of.client}", past_client=of.client)
+
+
 SIGNATURES: list[tuple[str, str, dict[str, float]]] = [
     ("nagle", "get", {"gap_us": 40_000, "pieces": 1, "sends": 1, "segments_in": 1}),
     ("connection per call", "get", {"connects": 1, "connections": 1, "options": 3}),
@@ -168,7 +173,7 @@ def test_clients_are_compared_with_the_first_by_kind() -> None:
 
 
 def test_a_client_is_compared_with_itself_in_the_past() -> None:
-    past = [counted("before.json: a"), counted("before.json: b", polls=5)]
+    past = [earlier(counted("a")), earlier(counted("b", polls=5))]
     found = differences([*past, counted("b", polls=2), counted("c", sends=1)])
     assert [(each.client, each.base) for each in found] == [
         ("b", "before.json: b"),
@@ -207,7 +212,7 @@ def test_allocations_of_one_runtime_have_its_cost() -> None:
     (priced,) = findings(counted("go/b", **more), counted("go/a"))
     assert priced.own_us
     assert priced.own_us.value == pytest.approx(0.5)
-    (past,) = findings(counted("go/b", **more), counted("before.json: go/a"))
+    (past,) = findings(counted("go/b", **more), earlier(counted("go/a")))
     assert past.own_us == priced.own_us
     (dear,) = findings(counted("go/b", **{**more, "user_us": 0.1}), counted("go/a"))
     assert dear.own_us is None

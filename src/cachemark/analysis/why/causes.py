@@ -147,9 +147,7 @@ def _own_cost(
     allocations: float, one: CountedWork, other: CountedWork, units: Sequence[UnitCosts]
 ) -> CountEstimate | None:
     """The CPU time of allocations; None if both clients have other allocators."""
-    # A client of an earlier answer is `FILE: LANGUAGE/NAME`.
-    ids = [each.client.rpartition(": ")[2] for each in (one, other)]
-    languages = {each.partition("/")[0] for each in ids}
+    languages = {(of.past_client or of.client).partition("/")[0] for of in (one, other)}
     if languages <= _MALLOC:
         costs = [unit.allocations for unit in units]
     else:

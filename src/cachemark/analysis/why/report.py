@@ -49,12 +49,12 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True):
 def differences(
     counted: Sequence[CountedWork], units: Sequence[UnitCosts] = (), *, of_servers: bool = False
 ) -> list[Difference]:
-    """Every client against itself in the past (`FILE: CLIENT`) or the first one, by kind.
+    """Every client against itself in the past or the first one, by kind.
 
     Kinds that one of both lacks are left out, and a cache in the process beside a server's client.
     Chance names a cause in at most 1 of 100 answers, or other CPU time. Servers get no remedies.
     """
-    past = {(of.client.rpartition(": ")[2], of.kind): of for of in counted if ": " in of.client}
+    past = {(of.past_client, of.kind): of for of in counted if of.past_client}
     firsts: dict[str, CountedWork] = {}
     pairs = [(each, firsts.setdefault(each.kind, each)) for each in counted]
     pairs = [(each, past.get((each.client, each.kind), first)) for each, first in pairs]
@@ -94,7 +94,7 @@ def _dearest_first(found: Sequence[WhyFinding]) -> list[WhyFinding]:
 
 def _comparable(base: CountedWork, other: CountedWork) -> bool:
     """Both were counted, the other today, and both use a server or neither does."""
-    if base is other or ": " in other.client or base.failure or other.failure:
+    if base is other or other.past_client or base.failure or other.failure:
         return False
     served = [each.repetitions[0].turns is not None for each in (base, other)]
     return served[0] == served[1]
