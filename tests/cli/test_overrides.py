@@ -156,12 +156,16 @@ def test_the_end_of_a_window_is_typed() -> None:
     ]
     once = apply(find("server-modes"), Overrides(ops=900), lambda _: False, binary_path())
     assert {(w.ops, w.records) for w in once.workloads} == {(900, 900)}
+    timed = Overrides(workload=("get", "fill"), measure_ms=300, design="trials")
+    by_time = apply(find("emcache"), timed, lambda _: False, binary_path())
+    assert [(w.ops, w.fill_percent) for w in by_time.workloads] == [(None, None), (None, 80)]
 
 
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
         (Overrides(ops=0), "--ops: Expected `int` >= 1"),
+        (Overrides(ops=9, measure_ms=50), "--measure-ms: each workload ends by itself"),
         (Overrides(fill=80), "no workload fills a server"),
         (Overrides(scale=0), "--scale 0: out of range"),
         (Overrides(scale=float("inf")), "--scale inf: out of range"),

@@ -10,6 +10,7 @@ import msgspec
 
 from cachemark.cli.set_option import typed_settings, with_others
 from cachemark.cli.typed_experiment import (
+    check_window,
     own_question,
     replaced,
     searched,
@@ -17,7 +18,7 @@ from cachemark.cli.typed_experiment import (
     typed_workloads,
     with_end,
     without_none,
-    without_own_warmup,
+    without_own_times,
 )
 from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.endpoints.clients import matching_clients, parse_client, registry
@@ -118,16 +119,20 @@ def apply(
     new_loads = {old.name: _loads(old, overrides, typed, experiment.loads) for old in selected}
     _check_distinct([(old, new) for old in selected for new in new_loads[old.name]])
     changed["loads"] = list({one.name: one for own in new_loads.values() for one in own}.values())
-    workloads = _workloads(experiment, overrides, new_loads)
+    workloads = without_own_times(
+        _workloads(experiment, overrides, new_loads),
+        warmup_ms=overrides.warmup_ms,
+        measure_ms=overrides.measure_ms,
+    )
     ended = with_end(workloads, ops=overrides.ops, fill=overrides.fill, scale=overrides.scale)
     changed["workloads"] = typed_workloads(ended, typed, preset)
-    if overrides.warmup_ms is not None:
-        changed["workloads"] = without_own_warmup(changed["workloads"])
     result = with_others(replaced(experiment, **changed), overrides.others)
     result = own_question(result, typed, clients_typed=bool(overrides.client))
     result = _designed(
         result, overrides, typed, changed=bool(typed or overrides.others) or ended != workloads
     )
+    if overrides.measure_ms is not None:
+        check_window(result.workloads)
     check(result, "command line")
     return result
 

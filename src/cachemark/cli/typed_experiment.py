@@ -8,7 +8,7 @@ import msgspec
 from cachemark.model.errors import UsageError
 from cachemark.model.experiment import Experiment, Load, Workload
 from cachemark.model.search_steps import parse_objective
-from cachemark.model.work_length import ending_after, filling_to, plays_to_an_end, scaled
+from cachemark.model.work_length import ending_after, plays_to_an_end, scaled
 from cachemark.model.work_settings import WorkSettings, with_settings
 
 # A window of a trial, where the experiment's own is only long enough for turns.
@@ -142,7 +142,8 @@ def _with_end(
             raise UsageError(
                 f"--fill {fill:g}: not a percentage", "write a number above 0 and below 100"
             )
-        changed = filling_to(changed, fill)
+        if changed.fill_percent is not None:
+            changed = msgspec.structs.replace(changed, fill_percent=fill)
     if scale is not None:
         if not 0 < scale <= _MAX_SCALE:
             remedy = f"write a number above 0, and at most {_MAX_SCALE}"
@@ -151,9 +152,20 @@ def _with_end(
     return replaced(changed)
 
 
-def without_own_warmup(workloads: Sequence[Workload]) -> list[Workload]:
-    """The workloads with the experiment's warm-up, which was typed."""
-    return [msgspec.structs.replace(workload, warmup_ms=None) for workload in workloads]
+def without_own_times(
+    workloads: Sequence[Workload], *, warmup_ms: int | None, measure_ms: int | None
+) -> list[Workload]:
+    """The workloads without their own warm-up and number of operations, if times are typed."""
+    typed = {"warmup_ms": warmup_ms, "ops": measure_ms}
+    cleared = dict.fromkeys(without_none(**typed))
+    return [msgspec.structs.replace(workload, **cleared) for workload in workloads]
+
+
+def check_window(workloads: Sequence[Workload]) -> None:
+    """A typed length of the window needs a workload that ends by it. Raises UsageError."""
+    if all(plays_to_an_end(workload) for workload in workloads):
+        remedy = "leave it out, or what ends the workload: --ops, --trace or a fill"
+        raise UsageError("--measure-ms: each workload ends by itself", remedy)
 
 
 def without_none(**fields: Any) -> dict[str, Any]:

@@ -78,13 +78,6 @@ def ending_after(workload: Workload, ops: int) -> Workload:
     return msgspec.structs.replace(workload, ops=ops, records=records, passes=None)
 
 
-def filling_to(workload: Workload, percent: float) -> Workload:
-    """A fill that ends at this part of the server's memory; any other workload as it is."""
-    if workload.fill_percent is None:
-        return workload
-    return msgspec.structs.replace(workload, fill_percent=percent)
-
-
 def max_keys_per_command(workload: Workload) -> int:
     """The largest number of keys in one mget or mset of a workload."""
     return max(workload.run, *(keys_in_range(step) or 0 for step in workload.sequence), 0)
