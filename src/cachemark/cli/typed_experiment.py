@@ -134,22 +134,18 @@ def with_end(
 def _with_end(
     workload: Workload, ops: int | None, fill: float | None, scale: float | None
 ) -> Workload:
-    changed = workload
     if ops is not None:
-        changed = ending_after(changed, ops)
-    if fill is not None:
+        workload = ending_after(workload, ops)
+    if fill is not None and workload.fill_percent is not None:
         if not 0 < fill < 100:
-            raise UsageError(
-                f"--fill {fill:g}: not a percentage", "write a number above 0 and below 100"
-            )
-        if changed.fill_percent is not None:
-            changed = msgspec.structs.replace(changed, fill_percent=fill)
+            raise UsageError(f"--fill {fill:g}: not a percentage", "write one between 0 and 100")
+        workload = msgspec.structs.replace(workload, fill_percent=fill)
     if scale is not None:
         if not 0 < scale <= _MAX_SCALE:
             remedy = f"write a number above 0, and at most {_MAX_SCALE}"
             raise UsageError(f"--scale {scale:g}: out of range", remedy)
-        changed = scaled(changed, scale)
-    return replaced(changed)
+        workload = scaled(workload, scale)
+    return replaced(workload)
 
 
 def without_own_times(
