@@ -18,7 +18,7 @@ from cachemark.cli.typed_experiment import (
     typed_workloads,
     with_end,
     without_none,
-    without_own_times,
+    without_own,
 )
 from cachemark.cli.work_options import WorkOptions, typed_work
 from cachemark.endpoints.clients import matching_clients, parse_client, registry
@@ -119,13 +119,13 @@ def apply(
     new_loads = {old.name: _loads(old, overrides, typed, experiment.loads) for old in selected}
     _check_distinct([(old, new) for old in selected for new in new_loads[old.name]])
     changed["loads"] = list({one.name: one for own in new_loads.values() for one in own}.values())
-    workloads = without_own_times(
-        _workloads(experiment, overrides, new_loads),
-        warmup_ms=overrides.warmup_ms,
-        measure_ms=overrides.measure_ms,
-    )
+    workloads = _workloads(experiment, overrides, new_loads)
+    if overrides.measure_ms is not None:
+        workloads = without_own(workloads, "ops")
     ended = with_end(workloads, ops=overrides.ops, fill=overrides.fill, scale=overrides.scale)
     changed["workloads"] = typed_workloads(ended, typed, preset)
+    if overrides.warmup_ms is not None:
+        changed["workloads"] = without_own(changed["workloads"], "warmup_ms")
     result = with_others(replaced(experiment, **changed), overrides.others)
     result = own_question(result, typed, clients_typed=bool(overrides.client))
     result = _designed(

@@ -148,18 +148,14 @@ def _with_end(
     return replaced(workload)
 
 
-def without_own_times(
-    workloads: Sequence[Workload], *, warmup_ms: int | None, measure_ms: int | None
-) -> list[Workload]:
-    """The workloads without their own warm-up and number of operations, if times are typed."""
-    typed = {"warmup_ms": warmup_ms, "ops": measure_ms}
-    cleared = dict.fromkeys(without_none(**typed))
-    return [msgspec.structs.replace(workload, **cleared) for workload in workloads]
+def without_own(workloads: Sequence[Workload], setting: str) -> list[Workload]:
+    """The workloads without their own `warmup_ms` or `ops`, as a time was typed."""
+    return [msgspec.structs.replace(workload, **{setting: None}) for workload in workloads]
 
 
 def check_window(workloads: Sequence[Workload]) -> None:
     """A typed length of the window needs a workload that ends by it. Raises UsageError."""
-    if all(plays_to_an_end(workload) for workload in workloads):
+    if all(map(plays_to_an_end, workloads)):
         remedy = "leave it out, or what ends the workload: --ops, --trace or a fill"
         raise UsageError("--measure-ms: each workload ends by itself", remedy)
 
