@@ -282,15 +282,15 @@ class _Format(Record, frozen=True, kw_only=True):
 class Outcome(Record, frozen=True, kw_only=True):
     """A trial and all of its results.
 
-    `measure_started_at` is when the measured window began; empty if it did not. `awake`: cachemark
-    kept idle CPUs out of sleep states. `rounds`: the slices of a trial that was played in turns
-    with others; `measure` is then their sum. `hosts`: the hosts of a trial over several; `measure`
-    is their sum, `noise` the worst of the hosts, and they started at most `start_skew_ns` apart.
-    `generators`: they made the `load`; `measure` is then the measuring client's result alone.
-    `web_cpu_ns`: the CPU time of the server of the run's own pages during the trial, or its
-    sitting; None without such pages. `server_loads`: each of several servers, if all of them report
-    their commands; in turns, lead-ins are included. `slab_classes`: size classes with evictions, if
-    the servers report them.
+    `prefill` and `warmup` have no times. `measure_started_at` is when the measured window began;
+    empty if it did not. `awake`: cachemark kept idle CPUs out of sleep states. `rounds`: the slices
+    of a trial that was played in turns with others; `measure` is then their sum. `hosts`: the hosts
+    of a trial over several; `measure` is their sum, `noise` the worst of the hosts, and they
+    started at most `start_skew_ns` apart. `generators`: they made the `load`; `measure` is then the
+    measuring client's result alone. `web_cpu_ns`: the CPU time of the server of the run's own pages
+    during the trial, or its sitting; None without such pages. `server_loads`: each of several
+    servers, if all of them report their commands; in turns, lead-ins are included. `slab_classes`:
+    size classes with evictions, if the servers report them.
     """
 
     format: int = OUTCOME_FORMAT

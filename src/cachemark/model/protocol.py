@@ -5,7 +5,7 @@ them. A worker reads requests from stdin and writes answers to stdout, one JSON 
 line. Its stderr is its log.
 """
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
 import msgspec
 
@@ -273,6 +273,16 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     store_bytes: StoreBytes = None
     wrong_replies: WrongReplies = []
     heap: HeapOfRun = None
+
+    @property
+    def counts_alone(self) -> Self:
+        """What is kept of a prefill or a warm-up: no report reads its times."""
+        operations = {
+            kind: msgspec.structs.replace(of, response=None, service=None)
+            for kind, of in self.operations.items()
+        }
+        times = ("send_lag", "generator_lag", "timeline", "sections", "groups")
+        return msgspec.structs.replace(self, operations=operations, **dict.fromkeys(times))
 
 
 class Unsupported(Message, frozen=True, kw_only=True, tag="unsupported"):

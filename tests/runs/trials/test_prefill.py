@@ -1,6 +1,7 @@
 """The prefill: a busy machine has a second round, a server that refuses has none."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from cachemark.model.protocol import Done, Operation
 from cachemark.model.server_stats import ServerStats
 from cachemark.runs.trials.callers import too_many_connections
 from cachemark.runs.trials.prefill import run_prefill
+from tests.builders.small_experiments import read_outcomes
 from tests.cli.in_process import Inside
 
 
@@ -72,3 +74,18 @@ def test_a_run_says_how_many_the_server_takes(inside: Inside, client: str) -> No
     told = inside("run", *words)
     assert "100 connections at once, and the server takes 40" in " ".join(told.stdout.split())
     assert "memcached:connections=2000" in " ".join(told.stdout.split())
+
+
+def test_a_prefill_and_a_warm_up_are_kept_without_times(inside: Inside, tmp_path: Path) -> None:
+    words = "run quick --client native --server embedded --blocks 1 --set design=trials"
+    ended = inside(*words.split(), "--measure-ms", "100", "--set", "timing.warmup_ms=50")
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.measure is not None
+    assert outcome.measure.sections
+    assert outcome.measure.operations["get"].response
+    for done, kind in ((outcome.prefill, "set"), (outcome.warmup, "get")):
+        assert done is not None
+        assert done.operations[kind].ok > 0
+        assert done.operations[kind].response is done.operations[kind].service is None
+        assert done.sections is done.timeline is done.groups is None

@@ -158,7 +158,7 @@ class TrialRun:
     def prefill(self, play: Callable[[], Done]) -> None:
         """Store the keys, if the workload asks for it: `play` does so once. Raises TrialError."""
         if self.setting.workload.prefill > 0:
-            self.record(prefill=run_prefill(play))
+            self.record(prefill=run_prefill(play).counts_alone)
 
     def connected_ends(self, stack: ExitStack) -> Endpoints:
         """Start the server and the workers here, and connect them.
@@ -323,7 +323,7 @@ class TrialRun:
             return RunRequest(phase="measure", ops=self._fill_ops(server, fleet))
         if duration_ms := warmup_ms(workload, timing):
             request = RunRequest(phase="warmup", duration_ms=duration_ms)
-            self.record(warmup=fleet.run(request, self.watch))
+            self.record(warmup=fleet.run(request, self.watch).counts_alone)
         if workload.ops is not None:
             return RunRequest(phase="measure", ops=workload.ops)
         if workload.passes is not None:
@@ -335,5 +335,5 @@ class TrialRun:
         before = storage(server.stats())
         request = RunRequest(phase="warmup", ops=fill_sample_ops(workload))
         sample = fleet.run(request, self.watch)
-        self.record(warmup=sample)
+        self.record(warmup=sample.counts_alone)
         return ops_to_fill(workload, sample, before, storage(server.stats()))
