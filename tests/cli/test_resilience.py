@@ -47,6 +47,18 @@ def test_a_dry_run_says_what_would_be_played(inside: Inside) -> None:
     assert ended.returncode == 0, ended
     assert "6 cells of 1 client, one at a time: 2 min if all" in ended.stdout
     named = inside("resilience", "--client", "native", "--faults", "frozen-10s", "--dry-run")
+    one = (
+        "--profile",
+        "common",
+        "--sittings",
+        "1",
+        "--fault",
+        "frozen",
+        "--for",
+        "3s",
+        "--dry-run",
+    )
+    assert "one at a time: 13 s if all clients" in inside("resilience", "native", *one).stdout
     assert "of 1 client" in named.stdout
     both = inside("resilience", "native", "--quick", "--jobs", "2", "--dry-run")
     assert "24 cells of 1 client, 2 at a time" in both.stdout

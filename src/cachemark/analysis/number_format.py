@@ -43,6 +43,13 @@ def time(ns: float | None) -> str:
     return f"{ns:.0f} ns"
 
 
+def rough_time(seconds: float) -> str:
+    """A planned time, such as 85 s, 7 min, 3.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 def percentile(of: TimeSummary, percent: float) -> str:
     """A percentile as `time` has it; `≥1.00 s` where it reaches operations that timed out."""
     bound = of.at_least.get(percent)

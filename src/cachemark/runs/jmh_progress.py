@@ -4,12 +4,11 @@ import re
 
 import msgspec
 
-from cachemark.analysis.number_format import count_of
+from cachemark.analysis.number_format import count_of, rough_time
 from cachemark.model.jmh import JmhSettings
 
 # Beside its iterations, roughly: the start of a JVM, connecting, and storing the keys.
 _START_S = 3.0
-_MINUTE_S = 60
 _THREADS = re.compile(r"# Threads: (\d+ threads?)")
 _BENCHMARK = re.compile(r"# Benchmark: .*\.(\w+)$")
 _PARAMETERS = re.compile(r"# Parameters: \((.*)\)$")
@@ -40,7 +39,9 @@ class JmhProgress:
 
     def plan(self) -> str:
         """The number of benchmarks, and their estimated time."""
-        return f"{count_of(self._count, 'benchmark')}, about {_length(self._count * self._each_s)}"
+        return (
+            f"{count_of(self._count, 'benchmark')}, about {rough_time(self._count * self._each_s)}"
+        )
 
     def steps(self, printed: bytes, now_s: float) -> list[JmhStep]:
         """The benchmarks that begin and end in the next bytes of JMH's output."""
@@ -67,7 +68,7 @@ class JmhProgress:
     def _begins(self, parameters: str, now_s: float) -> JmhStep:
         values = dict(part.split(" = ", 1) for part in parameters.split(", "))
         words = [values.get(name, "") for name in _SHOWN] + [self._threads, self._mode]
-        left = _length(self._left_s(now_s))
+        left = rough_time(self._left_s(now_s))
         self._number += 1
         self._what = f"{self._number} of {self._count}: {', '.join(words)}"
         return JmhStep(text=f"{self._what}; about {left} left", ended=False)
@@ -76,9 +77,3 @@ class JmhProgress:
         """The estimated time, from the earlier benchmarks; for the first, from its iterations."""
         each_s = (now_s - self._began_s) / self._number if self._number else self._each_s
         return each_s * (self._count - self._number)
-
-
-def _length(seconds: float) -> str:
-    if seconds < 2 * _MINUTE_S:
-        return f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE_S:.0f} min"

@@ -87,6 +87,16 @@ def test_a_safe_client_says_how_many_of_its_calls_failed() -> None:
         assert rows[0].cells[0].text == text
 
 
+def test_calls_that_end_after_the_fault_are_told_as_waiting() -> None:
+    phases = Phases(start_ns=0, fault_ns=10**9, fault_end_ns=2 * 10**9, end_ns=4 * 10**9)
+    late: list[tuple[int, int, CallAnswer]] = [(2000, 2001, "right")] * 400
+    soon: list[tuple[int, int, CallAnswer]] = [(1000, 1001, "right")]
+    for ended, text in ((0, "100 % of due calls waited"), (4, "99 % of due calls waited")):
+        seen = figures(played([*soon * ended, *late]))
+        rows = matrix([outcome("x/y", "frozen-1s", "safe", figures=seen, phases=phases)], _FAULTS)
+        assert rows[0].cells[0].text == f"safe, {text}"
+
+
 def test_no_fault_is_lost_in_a_narrow_terminal() -> None:
     faults = [f"one-of-three-restarted-{number}s" for number in range(10)]
     rows = matrix([outcome("x/y", name, "safe") for name in faults], faults)

@@ -12,6 +12,8 @@ from cachemark.model.run_header import HostFacts
 Profile = Literal["common", "defaults", "tuned"]
 PROFILES: tuple[Profile, ...] = ("common", "defaults", "tuned")
 RESILIENCE_FORMAT = 1
+# The callers of a cell together, by their schedule.
+CALLS_PER_S = 400
 
 
 class CellName(msgspec.Struct, frozen=True, kw_only=True):

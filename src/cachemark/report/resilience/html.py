@@ -93,7 +93,7 @@ def _page(template: str, about: str, **values: object) -> str:
         .get_template(template)
         .render(
             about=about,
-            drawing=_drawing,
+            drawing=timeline_svg,
             reasons=reasons,
             page_of=file_name,
             issues_of=issues_of,
@@ -105,11 +105,6 @@ def _page(template: str, about: str, **values: object) -> str:
             **values,
         )
     )
-
-
-def _drawing(outcome: CellOutcome) -> Markup:
-    # The drawing is our own, and has no text of a worker or server in it.
-    return Markup(timeline_svg(outcome))
 
 
 def _shown_bytes(value: str) -> str:
@@ -153,11 +148,14 @@ def _figures(outcome: CellOutcome) -> list[tuple[str, str]]:
     ]
 
 
-def timeline_svg(outcome: CellOutcome) -> str:
-    """A stacked bar for each slice of 100 ms; empty if the cell was not played."""
+def timeline_svg(outcome: CellOutcome) -> Markup:
+    """A stacked bar for each slice of 100 ms; empty if the cell was not played.
+
+    It has no text of a worker or server.
+    """
     phases, slices = outcome.phases, outcome.timeline
     if phases is None or not slices:
-        return ""
+        return Markup()
     step = _WIDTH / len(slices)
     most = max(1, *(sum(counts.values()) for counts in slices))
 
@@ -185,4 +183,4 @@ def timeline_svg(outcome: CellOutcome) -> str:
         text = f"{(instant_ns - phases.start_ns) / 1e9:.1f} s"
         x = min(max(x_of(instant_ns), 12), _WIDTH - 14)
         parts.append(f'<text x="{x:.1f}" y="{_HEIGHT + _AXIS - 2}">{text}</text>')
-    return "".join([*parts, "</svg>"])
+    return Markup("".join([*parts, "</svg>"]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cachemark.analysis.resilience.answers import ERRORS
-from cachemark.analysis.resilience.cell import CellOutcome, Profile
+from cachemark.analysis.resilience.cell import CALLS_PER_S, CellOutcome, Profile
 from cachemark.analysis.resilience.figures import FEWEST_CALLS
 from cachemark.analysis.resilience.verdict import VERDICTS, ClientVerdict, worst
 from cachemark.report.document import Table, TableColumn, Toned
@@ -30,7 +30,7 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The verdict in words, and the share of the calls that failed.
+        """The verdict in words, and the shares of the calls that failed and that waited.
 
         It says so if sittings differ, or if the verdict can come from the machine.
         """
@@ -39,19 +39,19 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
         differs = f" {self.times}/{self.sittings}" if self.times < self.sittings else ""
         mine = [one for one in self.outcomes if one.verdict == self.verdict]
         doubt = " (disturbed)" if all(one.disturbed for one in mine) else ""
-        return f"{self.verdict}{differs}{doubt}{self._failed}"
+        return f"{self.verdict}{differs}{doubt}{self._calls}"
 
     @property
-    def _failed(self) -> str:
-        """The part of the calls that ended in the fault and failed, of all sittings together."""
-        ended = sum(
-            (Counter(one.figures.during) for one in self.outcomes if one.figures), Counter()
-        )
+    def _calls(self) -> str:
+        """The calls of all sittings that failed in the fault, and most of them if they waited."""
+        played = [(one.figures, one.phases) for one in self.outcomes if one.figures and one.phases]
+        ended = sum((Counter(figures.during) for figures, _ in played), Counter())
+        due = sum(of.fault_end_ns - of.fault_ns for _, of in played) / 1e9 * CALLS_PER_S
         failed, total = sum(ended[answer] for answer in ERRORS), ended.total()
-        part = (
-            f"{failed} of {total}" if total < FEWEST_CALLS else f"{100 * failed / total:.3g} % of"
-        )
-        return f", {part} calls failed" if failed else ""
+        few = total < FEWEST_CALLS
+        part = f"{failed} of {total}" if few else f"{100 * failed / total:.3g} % of"
+        waited = f", {100 * (1 - total / due):.3g} % of due calls waited" if 2 * total < due else ""
+        return (f", {part} calls failed" if failed else "") + waited
 
 
 class MatrixRow(msgspec.Struct, frozen=True, kw_only=True):

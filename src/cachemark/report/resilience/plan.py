@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from cachemark.analysis.number_format import count_of
+from cachemark.analysis.number_format import count_of, rough_time
 from cachemark.analysis.resilience.cell import CellName
 from cachemark.model.faults import fault_named
 
@@ -24,13 +24,7 @@ def plan_text(cells: Sequence[CellName], jobs: int) -> str:
     lines = [f"{client}: {count_of(count, 'cell')}" for client, count in clients.items()]
     head = (
         f"{count_of(len(cells), 'cell')} of {count_of(len(clients), 'client')}, "
-        f"{jobs if jobs > 1 else 'one'} at a time: {_minutes(shortest_s)} if all clients recover "
-        f"at once, {_minutes(longest_s)} if none does; a cell that its client cannot play takes no "
-        "time"
+        f"{jobs if jobs > 1 else 'one'} at a time: {rough_time(shortest_s)} if all clients recover "
+        f"at once, {rough_time(longest_s)} if none does; an unplayable cell takes no time"
     )
     return "\n".join([head, *lines])
-
-
-def _minutes(seconds: float) -> str:
-    minutes = round(seconds / 60) or 1
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from cachemark.analysis.number_format import count_of, number, time
+from cachemark.analysis.number_format import count_of, number, rough_time, time
 from cachemark.analysis.trace_words import trace_differences
 from cachemark.analysis.unseen_writes import lines_about_order
 from cachemark.host.placement import usable_cpus
@@ -97,7 +97,7 @@ def extent(plan: Plan, tapes: Tapes | None = None) -> str:
     """A plan's number of trials and estimated time, in words."""
     experiment = plan.experiment
     busy = busy_note(os.getloadavg()[0], len(usable_cpus()))
-    long = f"{_about(_planned_s(plan, tapes))}{busy}{_assumed_rate(plan, tapes)}"
+    long = f"about {rough_time(_planned_s(plan, tapes))}{busy}{_assumed_rate(plan, tapes)}"
     seed = f"{long}{_replays(plan, tapes)}, seed {experiment.seed}"
     if experiment.search:
         cells = count_of(len(plan.trials) // experiment.blocks, "cell")
@@ -134,16 +134,12 @@ def _replays(plan: Plan, tapes: Tapes | None) -> str:
         return ""
     return (
         f", and replays until each cell has {wanted} valid: at most {most * len(plan.trials)} "
-        f"trials, {_about(most * _planned_s(plan, tapes))}"
+        f"trials, about {rough_time(most * _planned_s(plan, tapes))}"
     )
 
 
 def _planned_s(plan: Plan, tapes: Tapes | None) -> float:
     return planned_s(plan, len(usable_cpus()), tapes)
-
-
-def _about(seconds: float) -> str:
-    return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
 
 
 def busy_note(load_1min: float, cpus: int) -> str:

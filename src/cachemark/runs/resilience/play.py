@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cachemark.analysis.resilience.answers import describe_wrong, judged_answers
-from cachemark.analysis.resilience.cell import CellName, CellOutcome, WrongValue
+from cachemark.analysis.resilience.cell import CALLS_PER_S, CellName, CellOutcome, WrongValue
 from cachemark.analysis.resilience.figures import Figures, PlayedCalls, figures, timeline
 from cachemark.analysis.resilience.verdict import FaultFinding, crash, findings, verdict_of
 from cachemark.endpoints.capabilities import Demand, supported_wires, unclaimed
@@ -26,8 +26,7 @@ from cachemark.runs.resilience.window import FaultWindow
 from cachemark.runs.trials.prefill import run_prefill
 
 KEYS = 1009  # a prime, so that each caller uses each key
-_RATE = 400
-# Longer than any cell: a tape that repeats would repeat its lengths.
+# Longer than most cells: a tape that repeats also repeats its lengths.
 _TAPE_S = 60
 # The rules about times leave half a second between a time-out and a broken rule.
 LONGEST_PAUSE_MS = 200.0
@@ -250,7 +249,7 @@ def write_cell_tape(path: Path) -> TapeData:
     """
     write_tape(
         path, "--keys", str(KEYS), "--distribution", "sequential", "--size", "100..1000",
-        "--vary-lengths", "--mix", "get=9,set=1", "--schedule", "uniform", "--rate", str(_RATE),
-        "--duration", f"{_TAPE_S}s",
+        "--vary-lengths", "--mix", "get=9,set=1", "--schedule", "uniform",
+        "--rate", str(CALLS_PER_S), "--duration", f"{_TAPE_S}s",
     )  # fmt: skip
     return TapeData(path)
