@@ -51,6 +51,13 @@ def test_a_list_makes_one_for_each_value(table: str, setting: str, values: list[
     ]
 
 
+def test_a_list_of_texts_is_read_as_its_option() -> None:
+    loads = planned("loads.rate=['1k', '2.5k']").loads
+    assert {(load.schedule, load.rate) for load in loads} == {("poisson", 1000), ("poisson", 2500)}
+    assert loads[0].name.endswith("-1000-rate")
+    assert [each.run for each in planned("workloads.run=['1', '1k']").workloads] == [1, 1000]
+
+
 def test_a_list_is_completed_as_its_option_would_be() -> None:
     made = planned("loads.rate=[1000, 2000]")
     assert {(load.schedule, load.rate) for load in made.loads} == {
@@ -104,8 +111,10 @@ def test_every_path_is_read_in_one_way() -> None:
         ("loads.measure.rate=9", "--set loads.measure.rate: the experiment has no such table"),
         ("workloads.keys.length=4q", "'--set workloads.keys.length"),
         ("workloads.prefill=1.5", "'--set workloads.prefill"),
-        ("workloads.hit_ratio=[0.5, 1.5]", "'1.5' for '--set workloads.hit_ratio"),
-        ("loads.rate=[1000, -1]", "`float` > 0.0 - at `$.loads[1].rate`"),
+        ("workloads.hit_ratio=[0.5, 1.5]", "--set workloads.hit_ratio: Expected `float` <= 1.0"),
+        ("loads.rate=[1000, -1]", "--set loads.rate: Expected `float` > 0.0\n"),
+        ("loads.rate=['1k', 'fast']", "invalid value 'fast' for '--rate <RATE>'"),
+        ("loads.depth=['1', '2']", "--set loads.depth: Expected `int`, got `str`"),
         ("loads.rate=[1000, 2000]", "--search tries rates itself"),
         ("loads.think=['1ms', '2ms']", "--search plays open loops, which have no think time"),
         ("workloads.hit_ratio=[]", "hit_ratio is an empty list"),

@@ -21,7 +21,7 @@ from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_document import FACTORS, expand_factors
 from cachemark.model.experiment_settings import TABLES, in_words, schema_of
 from cachemark.model.presets import load_presets
-from cachemark.model.work_settings import kept_cold
+from cachemark.model.work_settings import kept_cold, read_options
 
 # The tables that a path may name, and the settings of each that no path reaches.
 _PLACES = {
@@ -109,7 +109,8 @@ def typed_settings(typed: Iterable[str]) -> TypedSettings:
         if not equals:
             raise UsageError(f"--set {path}: a value is missing", f"write --set {path}=VALUE")
         if path in _FACTORS and isinstance(values := _readings(text)[0], list):
-            others[path] = values
+            of = _type_of(known[path], path)
+            others[path] = values = [_listed(path, value, of) for value in values]
             overrides |= _completing(path, values)
         elif path in ENGINE_PATHS:
             overrides[ENGINE_PATHS[path]] = text
@@ -122,6 +123,17 @@ def typed_settings(typed: Iterable[str]) -> TypedSettings:
             else:
                 others[path] = value
     return TypedSettings(overrides=overrides, others=tuple(others.items()))
+
+
+def _listed(path: str, value: Any, of: Any) -> Any:
+    """A value of a list; a text as the engine reads it behind the option. Raises UsageError."""
+    if isinstance(value, str) and (name := ENGINE_PATHS.get(path)):
+        read = read_options(process.binary_path(), [f"--{name.replace('_', '-')}={value}"])
+        value = (read.workload | read.load)[path.rpartition(".")[2]]
+        value = int(value) if isinstance(value, float) and value.is_integer() else value
+    with refusing(f"--set {path}", _EVERY, decodes=True):
+        msgspec.convert(value, of)
+    return value
 
 
 def _completing(path: str, values: list[Any]) -> dict[str, Any]:
