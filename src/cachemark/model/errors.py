@@ -19,7 +19,9 @@ def with_remedy(text: str, remedy: str) -> str:
 
 def similar_name(name: str, known: Iterable[str]) -> str:
     """The question `did you mean 'NAME'? ` with the most similar known name; empty without one."""
-    near = difflib.get_close_matches(name, list(known), 1)
+    names = list(known)
+    near = [one for one in names if one.rpartition("/")[2] == name]
+    near = near or difflib.get_close_matches(name, names, 1)
     return f"did you mean {near[0]!r}? " if near else ""
 
 

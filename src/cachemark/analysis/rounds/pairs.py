@@ -294,7 +294,7 @@ def _of_percentiles(
     own, *rest = known
     value = own.value - (sum(of.value for of in rest) / len(rest) if rest else 0.0)
     step = math.sqrt(sum(of.step**2 for of in known) / len(known))
-    reach = percentile_reach(own, rest) if len(met) > 1 else None
+    reach = percentile_reach(own, *rest) if len(met) > 1 else None
     return of_reach(value, reach, len(met), step)
 
 

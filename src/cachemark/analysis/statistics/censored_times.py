@@ -79,7 +79,7 @@ class CensoredTimes:
 def censoring_threshold_ns(operations: Sequence[Operation]) -> int | None:
     """The least service time of an operation that timed out; None if none did."""
     timeouts = sum(operation.errors.get("timeout", 0) for operation in operations)
-    merged = histogram.merge_encoded(operation.service for operation in operations)
-    if not timeouts or merged is None:
+    if not timeouts:
         return None
-    return merged.at_rank(max(1, merged.count - timeouts + 1))
+    merged = histogram.merge_encoded(operation.service for operation in operations)
+    return merged and merged.at_rank(max(1, merged.count - timeouts + 1))

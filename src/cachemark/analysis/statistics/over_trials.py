@@ -16,7 +16,6 @@ from cachemark.analysis.statistics.percentile_ratio import percentile_reach
 from cachemark.analysis.statistics.pooled_times import TrialTimes, pooled_percentile
 from cachemark.analysis.statistics.quantiles import t_quantile
 from cachemark.model.outcome import Outcome
-from cachemark.model.protocol import Operation
 
 
 def over_trials(trials: Sequence[Outcome], figure: Figure) -> Interval | None:
@@ -27,21 +26,18 @@ def over_trials(trials: Sequence[Outcome], figure: Figure) -> Interval | None:
     shown = showing(trials, figure)
     if figure.percent is not None:
         windows = [trial.measure for trial in shown if trial.measure is not None]
-        operations = [list(window.operations.values()) for window in windows]
-        return percentile_over_trials(operations, figure.percent)
+        times = tuple(TrialTimes(list(window.operations.values())) for window in windows)
+        return percentile_over_trials(times, figure.percent)
     values = figures_of(shown, figure)
     return absolute_figure(values) if values else None
 
 
-def percentile_over_trials(
-    operations: Sequence[Sequence[Operation]], percent: float
-) -> Interval | None:
-    """A percentile in ns of all trials together, each with its operations.
+def percentile_over_trials(trials: tuple[TrialTimes, ...], percent: float) -> Interval | None:
+    """A percentile in ns of all trials together.
 
     With few trials it has their range, as any other figure of a cell; else, and if a trial has too
     few operations for the percentile, the interval of `percentile_reach`.
     """
-    trials = tuple(map(TrialTimes, operations))
     pooled = pooled_percentile(trials, percent)
     if pooled is None:
         return None

@@ -11,7 +11,7 @@ the greatest on a circle. Both distances are added as squares (Zou, Donner, Stat
 27, 2008). Where percentiles do not jump, this is Student's paired interval.
 """
 
-from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -55,7 +55,8 @@ class Reach(msgspec.Struct, frozen=True, eq=False):
         return Reach(np.hypot(self.below, more), np.hypot(self.above, more))
 
 
-def percentile_reach(own: PooledPercentile, rest: Sequence[PooledPercentile] = ()) -> Reach:
+@lru_cache(1024)  # each look at a pair asks again for the same percentiles
+def percentile_reach(own: PooledPercentile, *rest: PooledPercentile) -> Reach:
     """The reach of ln of a percentile, relative to the mean of others of the same trials.
 
     Several others are taken to move together, the worst case. There must be two trials or more.

@@ -9,6 +9,7 @@ from cachemark.analysis.statistics.censored_times import CensoredTimes
 from cachemark.analysis.statistics.figures import FIGURES, is_withheld, kind_rate
 from cachemark.analysis.statistics.interval import Interval, absolute_figure
 from cachemark.analysis.statistics.over_trials import over_trials, percentile_over_trials
+from cachemark.analysis.statistics.pooled_times import TrialTimes
 from cachemark.analysis.statistics.within_trial import WithinTrial, within
 from cachemark.analysis.verdict.stationarity import STATIONARITY_RULES
 from cachemark.analysis.verdict.tape_repeats import hits_withheld
@@ -260,7 +261,7 @@ def _response(
     percentiles, at_least = dict(whole.percentiles), dict(whole.at_least)
     withheld: list[float] = []
     for percent in PERCENTILES:
-        shown = _shown(name, valid, percent)
+        shown = [trial for trial in valid if not is_withheld(trial, percent, name)]
         if len(shown) == len(valid):
             continue
         part = CensoredTimes([op for trial in shown for op in _of_kinds(trial, kinds)])
@@ -271,9 +272,10 @@ def _response(
             at_least[percent] = quantile.ns
         withheld += [] if shown else [percent]
     intervals: dict[float, Interval] = {}
+    own = [(trial, TrialTimes(_of_kinds(trial, kinds))) for trial in valid]
     for percent in percents:
         ns = percentiles[percent]
-        parts = [_of_kinds(trial, kinds) for trial in _shown(name, valid, percent)]
+        parts = tuple(of for trial, of in own if not is_withheld(trial, percent, name))
         if ns is not None and (interval := percentile_over_trials(parts, percent)) is not None:
             intervals[percent] = interval
     return msgspec.structs.replace(
@@ -301,11 +303,6 @@ def _curve(times: CensoredTimes, merged: Histogram, valid: list[Outcome]) -> lis
         if enough and (of := times.estimate(merged, percent)).exact:
             points.append(PercentilePoint(percent=percent, ns=of.ns))
     return points
-
-
-def _shown(name: str, valid: list[Outcome], percent: float) -> list[Outcome]:
-    """The trials that do not withhold a percentile of a kind."""
-    return [trial for trial in valid if not is_withheld(trial, percent, name)]
 
 
 def _rejected(trials: list[Outcome]) -> dict[str, int]:
