@@ -1,5 +1,6 @@
 """A report ranks clients on a server, or servers where only one client meets several."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -18,9 +19,17 @@ from tests.builders.outcomes import at, experiment, header, measured, numbered
 RATES = {"memcached:binary=old": 2000, "memcached:binary=new": 3000, "embedded": 2500}
 
 
-def report(*clients: str, rank: Literal["clients", "servers"] = "clients") -> Report:
-    """Each client on every server; the second one does half as much."""
-    planned = msgspec.structs.replace(experiment(list(clients)), servers=list(RATES), rank=rank)
+def report(
+    *clients: str,
+    rank: Literal["clients", "servers"] = "clients",
+    declared: Sequence[str] | None = None,
+) -> Report:
+    """Each client on every server; the second one does half as much.
+
+    `declared`: the clients in the order of the experiment, if they were played in another one.
+    """
+    named = experiment(list(declared or clients))
+    planned = msgspec.structs.replace(named, servers=list(RATES), rank=rank)
     outcomes = [
         at(measured(client, block, rate // (1 + number)), server=server)
         for block in range(5)
@@ -65,6 +74,8 @@ def test_the_experiment_can_rank_the_servers_of_each_client() -> None:
         ("servers", "a"), ("servers", "b"),
     ]  # fmt: skip
     assert one_sentence(made).startswith("memcached:binary=new is first in both comparisons")
+    drawn = report("b", "a", rank="servers", declared=["a", "b"])
+    assert [group.common for group in drawn.groups] == ["a", "b"]
 
 
 def test_several_clients_of_each_server_are_ranked() -> None:

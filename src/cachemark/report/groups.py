@@ -1,6 +1,6 @@
 """The groups of a report: the clients of one server, or the servers of the only client, ranked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -52,7 +52,7 @@ def was_played(summary: CellSummary) -> bool:
 
 def _groups_of(table: _Members, answers: Answers, experiment: Experiment) -> list[Group]:
     networked = [member for member in table if member.cell.server != NO_SERVER]
-    clients = dict.fromkeys(member.cell.client for member in networked)
+    clients = _in_order([member.cell.client for member in networked], experiment.clients)
     several = len({member.cell.server for member in networked}) > 1
     if several and (experiment.rank == "servers" or len(clients) == 1):
         rest = [member for member in table if member.cell.server == NO_SERVER]
@@ -62,11 +62,16 @@ def _groups_of(table: _Members, answers: Answers, experiment: Experiment) -> lis
     by_server: dict[str, _Members] = {}
     for member in table:
         by_server.setdefault(member.cell.server, []).append(member)
-    order = {server: number for number, server in enumerate(experiment.servers)}
     return [
         _group("clients", by_server[server], answers, experiment)
-        for server in sorted(by_server, key=lambda server: order.get(server, len(order)))
+        for server in _in_order(by_server, experiment.servers)
     ]
+
+
+def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Each name once, in the order of the experiment; other names come last."""
+    order = {name: number for number, name in enumerate(known)}
+    return sorted(dict.fromkeys(names), key=lambda name: order.get(name, len(order)))
 
 
 def _group(kind: GroupKind, members: _Members, answers: Answers, experiment: Experiment) -> Group:
