@@ -59,13 +59,9 @@ def _groups_of(table: _Members, answers: Answers, experiment: Experiment) -> lis
         of_client = [[one for one in networked if one.cell.client == name] for name in clients]
         servers = [_group("servers", own, answers, experiment) for own in of_client]
         return [*servers, *([_group("clients", rest, answers, experiment)] if rest else [])]
-    by_server: dict[str, _Members] = {}
-    for member in table:
-        by_server.setdefault(member.cell.server, []).append(member)
-    return [
-        _group("clients", by_server[server], answers, experiment)
-        for server in _in_order(by_server, experiment.servers)
-    ]
+    names = _in_order([member.cell.server for member in table], experiment.servers)
+    of_server = [[one for one in table if one.cell.server == name] for name in names]
+    return [_group("clients", own, answers, experiment) for own in of_server]
 
 
 def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The summary of the trials of each cell."""
 
 from collections.abc import Sequence
+from itertools import compress
 
 import msgspec
 
@@ -260,24 +261,22 @@ def _response(
         return None
     percentiles, at_least = dict(whole.percentiles), dict(whole.at_least)
     withheld: list[float] = []
-    for percent in PERCENTILES:
-        shown = [trial for trial in valid if not is_withheld(trial, percent, name)]
-        if len(shown) == len(valid):
-            continue
-        part = CensoredTimes([op for trial in shown for op in _of_kinds(trial, kinds)])
-        quantile = part.percentile(percent)
-        percentiles[percent] = quantile.ns if quantile and quantile.exact else None
-        at_least.pop(percent, None)
-        if quantile and not quantile.exact:
-            at_least[percent] = quantile.ns
-        withheld += [] if shown else [percent]
     intervals: dict[float, Interval] = {}
-    own = [(trial, TrialTimes(_of_kinds(trial, kinds))) for trial in valid]
-    for percent in percents:
-        ns = percentiles[percent]
-        parts = tuple(of for trial, of in own if not is_withheld(trial, percent, name))
-        if ns is not None and (interval := percentile_over_trials(parts, percent)) is not None:
-            intervals[percent] = interval
+    own = [TrialTimes(_of_kinds(trial, kinds)) for trial in valid]
+    for percent in PERCENTILES:
+        shows = [not is_withheld(trial, percent, name) for trial in valid]
+        if not all(shows):
+            shown = list(compress(valid, shows))
+            part = CensoredTimes([op for trial in shown for op in _of_kinds(trial, kinds)])
+            quantile = part.percentile(percent)
+            percentiles[percent] = quantile.ns if quantile and quantile.exact else None
+            at_least.pop(percent, None)
+            if quantile and not quantile.exact:
+                at_least[percent] = quantile.ns
+            withheld += [] if shown else [percent]
+        if percent in percents and percentiles[percent] is not None:
+            interval = percentile_over_trials(tuple(compress(own, shows)), percent)
+            intervals |= {percent: interval} if interval else {}
     return msgspec.structs.replace(
         whole,
         percentiles=percentiles,
