@@ -104,6 +104,7 @@ def test_a_lie_makes_it_invalid(play: Callable[[Lie], Outcome], lie: Lie, rules:
     findings = own_time_findings(play(lie))
     assert sorted({found.rule for found in findings}) == rules
     assert {found.weight for found in findings} <= {"INVALID"}
+    assert len({found.text for found in findings}) == len(findings)
     if play is host:
         assert all("second" in found.text for found in findings)
 
