@@ -47,6 +47,7 @@ def test_what_is_no_file_is_not_waited_for(bad: Path, inside: Inside, name: str,
         said = inside(*arguments)
         assert said.returncode == 2 or (arguments[0], name) == ("export", "audit.json"), said.stderr
         assert len(said.stderr.splitlines()) <= 2
+        assert "no run '" not in said.stderr  # the list names it
 
 
 @pytest.mark.parametrize("name", ["run.json", "outcomes.jsonl", "report.md", "events.jsonl"])

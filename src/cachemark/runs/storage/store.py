@@ -203,9 +203,8 @@ def _free_folder(root: Path, stem: str) -> Path:
 def open_run(name: str, root: Path) -> Run:
     """Open a run by its id in `root`, or by its folder. Raises UsageError."""
     for folder in (root / name, Path(name)):
-        with contextlib.suppress(OSError):  # a name that is longer than names can be
-            if (folder / _HEADER).is_file():
-                return Run(folder, _read_header(folder))
+        if os.path.lexists(folder / _HEADER):  # what `run_names` lists
+            return Run(folder, _read_header(folder))
     known = run_names(root)
     hint = f"the latest is {known[-1]}" if known else f"{root} holds no run"
     shown = name if len(name) <= _SHOWN_CHARACTERS else name[:_SHOWN_CHARACTERS] + "…"
