@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cachemark.model.outcome import Outcome
+from cachemark.model.outcome import Outcome, Withheld
 from cachemark.report.build import build
 from cachemark.report.conclusions import headline
 from cachemark.report.formats import RENDERERS
@@ -48,6 +48,18 @@ def test_the_answer_names_the_first_and_the_second() -> None:
     assert "python/fast" in answer
     assert "python/slow" in answer
     assert "native" not in answer
+
+
+def test_every_form_says_why_a_percentile_is_missing() -> None:
+    made = experiment(["native"])
+    few = [measured("native", block, 20, index=block) for block in range(5)]
+    for form in FORMS:
+        text = " ".join(RENDERERS[form](build(header(made), few), 120).split())
+        assert ("p99 needs 368 op" if form == "csv" else "p99 needs at least 368 op") in text, form
+    many = [measured("native", block, 2000, index=block) for block in range(5)]
+    gone = [Withheld(percent=99.0, kind="", rule="late", ns=9, moved_ns=2, limit_ns=1)]
+    withheld = [msgspec.structs.replace(one, withheld=gone) for one in many]
+    assert "p99 withheld\n" in RENDERERS["csv"](build(header(made), withheld), 120)
 
 
 def test_a_trial_with_similar_reasons_is_one_trial() -> None:

@@ -12,7 +12,7 @@ from cachemark.report.document import Table
 from cachemark.report.model import RatesSection, Report, ranked_figure
 from cachemark.report.tables import group_title, ranking_table
 from cachemark.report.terminal import print_table, rich_table
-from cachemark.report.trials import replay_lines
+from cachemark.report.trials import replay_lines, too_few
 
 # The columns that answer the question; the report has the others.
 _SHOWN = frozenset(
@@ -42,7 +42,9 @@ def render(report: Report, width: int | None, run: str = "") -> str:
         console.print()
     for line in report.answers:
         print_words(console, " ".join(line.split()), wrapped=True)
+    totals = [row.summary.total for group in report.groups for row in group.rows]
     for line in [
+        *too_few(totals, (99.0,)),
         *report.unverified,
         *default_lines(report.sections),
         *(f"Not played: {absence_text(absence)}" for absence in report.absences),

@@ -8,10 +8,8 @@ from cachemark.analysis.number_format import count_of
 from cachemark.analysis.rounds.answers import Answers
 from cachemark.analysis.statistics import (
     MIN_INTERVAL_TRIALS,
-    PERCENTILES,
     CellSummary,
     ends_by_time,
-    min_sample_size,
     rejections,
     summarise,
     trials_of_cells,
@@ -40,7 +38,7 @@ from cachemark.report.model import Absence, Group, Report, Section, TrialRow
 from cachemark.report.originals import emcache, facts, published
 from cachemark.report.search_answer import search_answer
 from cachemark.report.server_loads import refused_lines, server_lines, server_sections
-from cachemark.report.trials import replay_lines, trial_rows, within_sections
+from cachemark.report.trials import replay_lines, too_few, trial_rows, within_sections
 
 # A number that is no part of a name such as p99.
 _FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*")
@@ -248,7 +246,7 @@ def _notes(experiment: Experiment, summaries: list[CellSummary]) -> list[str]:
             f"{MIN_INTERVAL_TRIALS} trials on, and of percentiles for which single trials have too "
             "few operations."
         )
-    notes += _too_few(summaries)
+    notes += too_few(kind for summary in summaries for kind in (summary.total, *summary.parts))
     return [*notes, *_trial_notes(summaries)]
 
 
@@ -314,23 +312,6 @@ def _unplayed_sittings(experiment: Experiment, outcomes: Sequence[Outcome]) -> l
     if played >= experiment.blocks or not played:
         return []
     return [f"{played} of at most {experiment.blocks} sittings were played."]
-
-
-def _too_few(summaries: list[CellSummary]) -> list[str]:
-    """Why a percentile is a dash."""
-    kinds = [kind for s in summaries for kind in (s.total, *s.parts) if kind]
-    times = [kind.response for kind in kinds if kind.response]
-    return [
-        f"–: p{percent:g} needs at least {min_sample_size(percent)} operations, "
-        "and there were fewer."
-        for percent in PERCENTILES
-        if any(
-            of.percentiles[percent] is None
-            and percent not in of.at_least
-            and percent not in of.withheld
-            for of in times
-        )
-    ]
 
 
 def _design(experiment: Experiment, turns: str) -> str:

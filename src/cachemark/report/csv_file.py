@@ -7,7 +7,13 @@ other lines: what it found, and each trial, with the columns of `SearchRow`.
 
 import msgspec
 
-from cachemark.analysis.statistics import CellSummary, Interval, KindSummary
+from cachemark.analysis.statistics import (
+    PERCENTILES,
+    CellSummary,
+    Interval,
+    KindSummary,
+    min_sample_size,
+)
 from cachemark.report.csv_text import csv_text, figure_text
 from cachemark.report.model import Report, SearchRow
 
@@ -48,49 +54,44 @@ def _line(
     summary: CellSummary, kind: KindSummary | None, halves: Interval | None = None
 ) -> list[object]:
     cell = summary.cell
-    named = [
-        cell.client,
-        summary.library,
-        summary.library_version,
-        cell.server,
-        summary.server_version,
-        cell.workload,
-        cell.load,
-    ]
+    named = [cell.client, summary.library, summary.library_version]
+    named += [cell.server, summary.server_version, cell.workload, cell.load]
     if kind is None:
-        counts = ["all", summary.trials, summary.valid]
-        return [*named, *counts, *[""] * (len(COLUMNS) - len(named) - 4), _reason(summary)]
+        counts = ["all", summary.trials, summary.valid, *[""] * (len(COLUMNS) - len(named) - 4)]
+        return [*named, *counts, _reasons(summary, kind)]
     response = kind.response.percentiles if kind.response else {}
     intervals = kind.response.intervals if kind.response else {}
+    times = [at for p in PERCENTILES for at in _percentile(response.get(p), intervals.get(p))]
     service = kind.service.percentiles if kind.service else {}
     whole = not kind.kind
     client_cpu, server_cpu = summary.client_cpu_us, summary.server_cpu_us
     return [
         *(*named, kind.kind or "all", summary.trials, summary.valid, kind.ok),
         *_interval(kind.rate),
-        *[
-            text
-            for percent in (50.0, 90.0, 99.0, 99.9)
-            for text in _percentile(response.get(percent), intervals.get(percent))
-        ],
+        *times,
         kind.response.max_ns if kind.response else "",
         *[_float_text(service.get(percent)) for percent in (50.0, 99.0)],
         *_interval(client_cpu if whole else None),
         *_interval(server_cpu if whole else None),
         *_interval(halves if whole else None),
-        "" if kind.hits is None else kind.hits,
-        "" if kind.misses is None else kind.misses,
-        kind.not_stored,
+        *("" if count is None else count for count in (kind.hits, kind.misses, kind.not_stored)),
         sum(kind.errors.values()),
         *((_float_text(summary.evictions), summary.renewed) if whole else ("", "")),
-        _reason(summary),
+        _reasons(summary, kind),
     ]
 
 
-def _reason(summary: CellSummary) -> str:
-    """Why trials of the cell are missing: it could not run, or they are not valid."""
-    rejected = [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
-    return "; ".join([summary.unsupported, *rejected] if summary.unsupported else rejected)
+def _reasons(summary: CellSummary, kind: KindSummary | None) -> str:
+    """Why trials or figures are missing; a group of operations never has hits."""
+    reasons = [summary.unsupported] if summary.unsupported else []
+    reasons += [f"{count} trials {reason}" for reason, count in summary.rejected.items()]
+    if kind and (of := kind.response):
+        reasons += [f"p{each:g} withheld" for each in of.withheld]
+        reasons += [f"p{each:g} is at least {ns} ns" for each, ns in of.at_least.items()]
+        reasons += [f"p{each:g} needs {min_sample_size(each)} operations" for each in of.too_few]
+    if kind and kind.hits is None and kind is not summary.groups:
+        reasons += ["hits and misses withheld"]
+    return "; ".join(reasons)
 
 
 def _percentile(ns: int | None, of: Interval | None) -> list[str]:

@@ -2,14 +2,16 @@
 
 import datetime
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from cachemark.analysis.number_format import count_of, rate_with_error, time_with_error
 from cachemark.analysis.statistics import (
     PERCENTILES,
     CellSummary,
+    KindSummary,
     WithinTrial,
+    min_sample_size,
     min_section_size,
     window_rate,
 )
@@ -177,6 +179,18 @@ def _within_row(summary: CellSummary, of: WithinTrial) -> list[str]:
         cell.load,
         "–" if of.ops_per_s is None else rate_with_error(of.ops_per_s),
         *["–" if time is None else time_with_error(time) for time in times],
+    ]
+
+
+def too_few(
+    kinds: Iterable[KindSummary | None], percents: Iterable[float] = PERCENTILES
+) -> list[str]:
+    """Why some of these percentiles are a dash."""
+    lacking = {each for of in kinds if of and of.response for each in of.response.too_few}
+    return [
+        f"–: p{each:g} needs at least {min_sample_size(each)} operations, and there were fewer."
+        for each in percents
+        if each in lacking
     ]
 
 

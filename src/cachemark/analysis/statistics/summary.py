@@ -48,6 +48,12 @@ class TimeSummary(msgspec.Struct, frozen=True, kw_only=True):
     withheld: list[float] = []
     curve: list[PercentilePoint] = []
 
+    @property
+    def too_few(self) -> list[float]:
+        """The percentiles for which there are too few operations."""
+        told = (*self.at_least, *self.withheld)
+        return [each for each, ns in self.percentiles.items() if ns is None and each not in told]
+
 
 class KindSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of operation in a cell's valid trials; `kind` is empty for all kinds together.
