@@ -139,3 +139,17 @@ def test_a_run_without_valid_trials_names_remedies_without_comparison() -> None:
     assert "--set noise=note keeps the trials" in text
     assert "longer windows (--duration)" in text
     assert text.count("steal: 7.0 %") == 1
+
+
+def test_groups_beyond_a_screen_are_one_command_away() -> None:
+    """A finished run cannot be played again only to see them."""
+    named = experiment(["a", "b"])
+    planned = msgspec.structs.replace(named, servers=[f"command:s{n} {{port}}" for n in range(7)])
+    outcomes = [
+        at(measured(client, block, 1000), server=server)
+        for block in range(2)
+        for client in planned.clients
+        for server in planned.servers
+    ]
+    text = answers(build(header(planned), numbered(outcomes)), 80, "/a run")
+    assert "… and 1 more. All groups:\n  cachemark report '/a run'\n" in text

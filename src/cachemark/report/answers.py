@@ -37,7 +37,8 @@ def render(report: Report, width: int | None, run: str = "") -> str:
             print_table(console, section.columns, section.rows)
     left = len(report.groups) - _MAX_GROUPS
     if left > 0:
-        console.print(f"… and {left} more groups, see --details.")
+        command = shlex.join(["cachemark", "report", run or report.header.id])
+        print_words(console, f"… and {left} more. All groups:\n  {command}")
     if report.answers:
         console.print()
     for line in report.answers:
