@@ -169,7 +169,7 @@ def test_every_dash_has_a_reason_in_the_head() -> None:
     text = " ".join(RENDERERS["table"](whole, None).split())
     for reason in (
         "waits of b: a thread ended before its last ones were read.",
-        "memory of b: their runtimes do not tell all of it.",
+        "memory of b: the runtime does not tell all of it.",
         "system calls of b: strace did not run.",
         "traffic of b: no server saw it.",
         "page faults of b: too few readings in a play.",
