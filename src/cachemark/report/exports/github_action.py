@@ -16,14 +16,14 @@ ActionEntry = dict[str, object]
 def render(run: ExportedRun) -> dict[str, str]:
     """File name → document."""
     parts = [(series, part) for series in run.series for part in series.parts]
-    bigger = [entry for pair in parts for entry in _bigger(*pair)]
+    bigger = [
+        entry
+        for series, part in parts
+        for entry in _entries(series, part, [("rate", "ops/s", 1.0, part.summary.rate)])
+    ]
     smaller = [entry for pair in parts for entry in _smaller(*pair)]
     files = {"bigger-is-better.json": bigger, "smaller-is-better.json": smaller}
     return {name: json_text(entries) for name, entries in files.items()}
-
-
-def _bigger(series: Series, part: OperationSeries) -> list[ActionEntry]:
-    return _entries(series, part, [("rate", "ops/s", 1.0, part.summary.rate)])
 
 
 def _smaller(series: Series, part: OperationSeries) -> list[ActionEntry]:

@@ -67,13 +67,9 @@ def _table(rows: list[ClientRow]) -> Table:
         [
             row.name,
             *["–" if of is None else interval(of, "{:.1f}") for of in _costs(row)],
-            _memory(row.summary.server_rss_bytes),
+            "–" if (of := row.summary.server_rss_bytes) is None else size(of.value),
         ]
         for row in rows
     ]
     columns = ["client", "client CPU, µs/op", "server CPU, µs/op", "server RSS after the window"]
     return plain_table(columns=columns, rows=cells)
-
-
-def _memory(of: Interval | None) -> str:
-    return "–" if of is None else size(of.value)

@@ -35,17 +35,14 @@ def profile_files(profiles: Sequence[FoldedStacks]) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for number, each in enumerate(taken, 1):
         name = f"{number}-{_UNUSUAL.sub('-', each.client)}-{each.kind}"
-        files[f"{name}.folded"] = _folded(each).encode("utf-8")
+        stacks = sorted(each.stacks.items())
+        files[f"{name}.folded"] = "".join(f"{of} {count}\n" for of, count in stacks).encode()
         files[f"{name}.pb.gz"] = gzip.compress(_pprof(each), mtime=0)
     return {
         **files,
         "profiles.speedscope.json": msgspec.json.encode(_speedscope(taken)),
         "flames.html": _page(taken).encode("utf-8"),
     }
-
-
-def _folded(of: FoldedStacks) -> str:
-    return "".join(f"{stack} {count}\n" for stack, count in sorted(of.stacks.items()))
 
 
 def _frame(text: str) -> _Frame:
