@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hdrh.histogram import HdrHistogram
 
 from tests.conftest import ROOT
 
@@ -140,3 +141,15 @@ def test_the_same_tape_without_the_fault_is_read(tape: Any, tmp_path: Path) -> N
     assert [op.kind for op in lane(read)] == [
         "get", "version", "mget", "mset_noreply"
     ]  # fmt: skip
+
+
+def test_times_are_counted_in_the_buckets_of_hdrhistogram(tape: Any) -> None:
+    assert tape  # its folder is on the path
+    edges = [2**power + apart for power in range(37) for apart in (-1, 0, 1)]
+    times = [*edges, 1999, 12_345_678, 5_000_000_000, 99_999_999_999, 150_000_000_000]
+    expected = HdrHistogram(1, 100_000_000_000, 3)
+    for ns in times:
+        expected.record_value(min(max(ns, 1), 100_000_000_000))
+    encode = importlib.import_module("histogram").encode
+    assert encode(times) == expected.encode().decode()
+    assert encode([]) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import chain, repeat
 
 from tape import BATCHES, COUNTER, READS, STEPS
@@ -62,6 +63,7 @@ class Operations:
     def __init__(self, tape, names):
         self._tape, self._names = tape, names
         self._values = {}  # values cut from the pool, shared by all operations
+        self._facts_of = cache(self._facts)  # most records occur many times
 
     def lane(self, lane, lanes):
         """A function that yields a lane's operations from the first.
@@ -87,7 +89,10 @@ class Operations:
 
     def facts(self, number):
         """A record's kind, the number of its keys, and their bytes."""
-        name, quiet, keys, _, _, _ = self._tape.record(number)
+        return self._facts_of(self._tape.raw(number))
+
+    def _facts(self, record):
+        name, quiet, keys, _, _, _ = self._tape.fields(record)
         return name + "_noreply" * quiet, len(keys), sum(len(self._tape.keys[k]) for k in keys)
 
     def prefill_facts(self, key):

@@ -109,20 +109,20 @@ class Sum:
         return {**self._figures, "errors": dict(self._errors)}
 
 
-class _Facts(dict):
-    """The facts of each number of the tape: the kind, the number of keys, and their bytes."""
+class _Places(dict):
+    """The place of the facts of each number of the tape in `facts`: like operations share one."""
 
     def __init__(self, facts_of):
-        self._facts_of = facts_of
+        self._facts_of, self.facts = facts_of, {}
 
     def __missing__(self, number):
-        self[number] = facts = self._facts_of(number)
-        return facts
+        self[number] = place = self.facts.setdefault(self._facts_of(number), len(self.facts))
+        return place
 
 
 def summed(records, facts_of):
     """The sums of all lanes by kind; `facts_of` returns the facts of a number."""
-    sums, facts = {}, _Facts(facts_of)
+    sums, places = {}, _Places(facts_of)
 
     def sum_of(kind):
         if kind not in sums:
@@ -130,28 +130,27 @@ def summed(records, facts_of):
         return sums[kind]
 
     for record in records:
-        _add(record, facts, sum_of)
+        _add(record, places, sum_of)
         for number, waited_ns in record.unsent:
-            sum_of(facts[number][0]).waited(waited_ns)
+            sum_of(facts_of(number)[0]).waited(waited_ns)
     return sums
 
 
-def _add(record, facts, sum_of):
+def _add(record, places, sum_of):
     """Add a lane's operations to the sums of their kinds.
 
     There may be millions, so only loops in C do anything for each.
     """
-    alike, places, place = Counter(), {}, {}
-    for outcome, times in Counter(zip(record.numbers, record.codes)).items():
-        number, code = outcome
-        alike[facts[number], code] += times
-        # Of failed calls, only timeouts have a meaningful duration.
-        timed = (facts[number][0], code >= 0) if code >= 0 or code == TIMEOUT else None
-        place[outcome] = places.setdefault(timed, len(places))
-    for ((kind, keys, key_bytes), code), times in alike.items():
+    alike = list(map(places.__getitem__, record.numbers))
+    facts, timings, place = list(places.facts), {}, {}
+    for outcome, times in Counter(zip(alike, record.codes)).items():
+        (kind, keys, key_bytes), code = facts[outcome[0]], outcome[1]
         sum_of(kind).count(times, code, keys, key_bytes)
-    each = bytes(map(place.__getitem__, zip(record.numbers, record.codes)))
-    for timed, at in places.items():
+        # Of failed calls, only timeouts have a meaningful duration.
+        timed = (kind, code >= 0) if code >= 0 or code == TIMEOUT else None
+        place[outcome] = timings.setdefault(timed, len(timings))
+    each = bytes(map(place.__getitem__, zip(alike, record.codes)))
+    for timed, at in timings.items():
         if timed is None:
             continue
         mine = each.translate(bytes(of == at for of in range(256)))

@@ -63,6 +63,11 @@ sub late ($self, $first, $timeout_s) {
     return scalar grep { $took[$_] >= $timeout_s && ($code{ $first + $_ } // 0) >= 0 } 0 .. $#took;
 }
 
+# The begins of operations, if groups are timed.
+sub begins ($self, $first, $count) {
+    return $self->{groups} ? unpack 'd*', substr $self->{begins}, 8 * $first, 8 * $count : ();
+}
+
 # The ends of operations: the time of a batch outside of its calls is spread evenly over them.
 sub ends ($self, $first, $took) {
     return $self->{ends}->@[$first .. $first + $#$took] if $self->{ends}->@*;
@@ -116,7 +121,7 @@ sub count_batch ($self, $first, $turn, $counted, $took, $timeout_s) {
         my ($position, $code) = splice @$odd, 0, 2;
         $odd{$position} = $code;
     }
-    my @begins = unpack 'd*', substr $self->{begins}, 8 * $first, 8 * @$took;
+    my @begins = $self->begins($first, scalar @$took);
     my @ends   = $timeline ? $self->ends($first, $took) : ();
     my (%timed, %busy_s);    # by kind: places in the batch, and the time of successes
     for (0 .. $#$took) {
