@@ -21,6 +21,9 @@ from cachemark.cli.exit_status import OK
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.experiment import RoundsTiming
 from cachemark.model.outcome import Cell, Outcome
+from cachemark.report import compare
+from cachemark.report.compare import CellFilter, compare_within_run
+from cachemark.report.csv_text import interval_texts
 from cachemark.report.formats import render
 from cachemark.runs.storage.store import Run
 from tests.builders import rounds as made
@@ -159,6 +162,31 @@ def test_all_forms_show_the_same_figures_and_their_uncertainty(run: Run, visitor
                 shown = _in_text(rows[client][name])
                 wanted = [each / unit for each in want]
                 assert shown == pytest.approx(wanted, rel=0.01), (form, client, name)
+
+
+def test_csv_has_the_ratio_and_its_bound(run: Run) -> None:
+    (group,) = json.loads(render("json", run, None))["groups"]
+    (ratio,) = [row["comparison"]["ratio"] for row in group["rows"] if not row["fastest"]]
+    lines = list(csv.DictReader(io.StringIO(render("csv", run, None))))
+    of = {line["client"]: line for line in lines if line["operation"] == "all"}
+    assert (of["fast"]["ratio_to_first"], of["fast"]["ratio_to_first_low"]) == ("1", "")
+    for end, name in (("", "value"), ("_low", "low"), ("_high", "high")):
+        assert float(of["slow"][f"ratio_to_first{end}"]) == pytest.approx(ratio[name], rel=1e-5)
+    assert group["itself_bound"] > 1
+    for line in of.values():
+        assert float(line["itself_bound"]) == pytest.approx(group["itself_bound"], rel=1e-5)
+
+
+def test_a_comparisons_csv_has_the_bound(run: Run) -> None:
+    wanted = CellFilter(client=("slow", "fast"))
+    outcomes = list(run.outcomes())
+    compared = compare_within_run(run.header, outcomes, wanted, ("rate",), 5.0)
+    (line,) = csv.DictReader(io.StringIO(compare.RENDERERS["csv"](compared, None)))
+    ((of,),) = [row.comparisons for row in compared.rows]
+    assert of.bound > 1
+    assert float(line["bound"]) == pytest.approx(of.bound, rel=1e-5)
+    corrected = interval_texts(of.together)[1:]
+    assert [line["together_low"], line["together_high"]] == corrected
 
 
 def test_the_webs_comparison_and_history_show_the_reports_figures(

@@ -2,8 +2,11 @@
 
 `response_*` and `service_*` are percentiles of the operations of all trials together. `*_low` and
 `*_high` are the range of the trials, or their 95 % interval if there are very many. A search has
-other lines: what it found, and each trial, with the columns of `SearchRow`.
+other lines: what it found, and each trial, with the columns of `SearchRow`. `ratio_to_first` is by
+the figure that ranks the group, and `itself_bound` is the A/A bound of its group in this figure.
 """
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,8 +17,8 @@ from cachemark.analysis.statistics import (
     KindSummary,
     min_sample_size,
 )
-from cachemark.report.csv_text import csv_text, figure_text
-from cachemark.report.model import Report, SearchRow
+from cachemark.report.csv_text import csv_text, figure_text, interval_texts
+from cachemark.report.model import ClientRow, Report, SearchRow
 
 _ENDS = ("", "_low", "_high")
 COLUMNS = (
@@ -27,6 +30,7 @@ COLUMNS = (
     *[f"client_cpu_us_per_op{end}" for end in _ENDS],
     *[f"server_cpu_us_per_op{end}" for end in _ENDS],
     *[f"slices_second_half_rate_ratio{end}" for end in _ENDS],
+    *[*[f"ratio_to_first{end}" for end in _ENDS], "itself_bound"],
     *["hits", "misses", "not_stored", "errors", "evictions", "new_connections", "reason"],
 )
 
@@ -37,9 +41,10 @@ def render(report: Report) -> str:
         return csv_text([SearchRow.__struct_fields__, *map(_search_line, report.searched)])
     halves = {of.cell: of.ratio for of in report.rounds.halves} if report.rounds else {}
     rows = [
-        _line(row.summary, kind, halves.get(row.summary.cell))
+        _line(row.summary, kind, [*half, *_ratio(row), figure_text(group.itself_bound)])
         for group in report.groups
         for row in group.rows
+        for half in [_interval(halves.get(row.summary.cell))]
         for kind in [row.summary.total, *row.summary.parts]
     ]
     return csv_text([COLUMNS, *rows, *[_line(summary, None) for summary in report.missing]])
@@ -50,8 +55,14 @@ def _search_line(row: SearchRow) -> list[object]:
     return [figure_text(value) if isinstance(value, float) else value for value in values]
 
 
+def _ratio(row: ClientRow) -> list[str]:
+    if row.fastest:
+        return ["1", "", ""]
+    return interval_texts(row.comparison.ratio if row.comparison else None)
+
+
 def _line(
-    summary: CellSummary, kind: KindSummary | None, halves: Interval | None = None
+    summary: CellSummary, kind: KindSummary | None, compared: Sequence[str] = ()
 ) -> list[object]:
     cell = summary.cell
     named = [cell.client, summary.library, summary.library_version]
@@ -73,7 +84,7 @@ def _line(
         *[_float_text(service.get(percent)) for percent in (50.0, 99.0)],
         *_interval(client_cpu if whole else None),
         *_interval(server_cpu if whole else None),
-        *_interval(halves if whole else None),
+        *(compared if whole else [""] * len(compared)),
         *("" if count is None else count for count in (kind.hits, kind.misses, kind.not_stored)),
         sum(kind.errors.values()),
         *((_float_text(summary.evictions), summary.renewed) if whole else ("", "")),

@@ -13,7 +13,8 @@ COLUMNS = (
     *[f"baseline{end}" for end in _SIDE],
     *[f"other{end}" for end in _SIDE],
     *[f"ratio{end}" for end in _SIDE],
-    *("p", "p_holm", "baseline_trials", "other_trials", "answer", "reason"),
+    *("p", "p_holm", "together_low", "together_high", "bound"),
+    *("baseline_trials", "other_trials", "answer", "reason"),
 )
 
 
@@ -33,6 +34,8 @@ def _line(row: ComparisonRow, of: Comparison) -> list[object]:
         *interval_texts(of.ratio),
         figure_text(of.ratio.p if of.ratio else None),
         figure_text(of.p_holm),
+        *interval_texts(of.together)[1:],
+        figure_text(of.bound if of.ratio else None),
         *of.counts[::-1],
         of.answer if of.ratio else "",
         of.why,

@@ -2,14 +2,13 @@
 
 from xml.etree import ElementTree as ET
 
-from cachemark.analysis.number_format import interval
 from cachemark.analysis.statistics import FIGURES, Comparison
 from cachemark.model.foreign_text import clean_all
 from cachemark.model.outcome import Cell
 from cachemark.report.cells import cell_title
 from cachemark.report.compare.gate import gate_line, gated
 from cachemark.report.compare.model import ComparisonReport
-from cachemark.report.compare.tables import head
+from cachemark.report.compare.tables import head, ratio_text
 
 
 def render(compared: ComparisonReport, _width: int | None) -> str:
@@ -46,7 +45,7 @@ def _case(cell: Cell, of: Comparison, *, strict: bool) -> ET.Element:
     figure = FIGURES[of.figure]
     case = ET.Element("testcase", classname=figure.title, name=cell_title(cell))
     better = "more is better" if figure.more_is_better else "less is better"
-    ratio = f"{interval(of.ratio, '{:.3f}')} ×, {better}" if of.ratio else of.why
+    ratio = f"{ratio_text(of, of.ratio)} ×, {better}" if of.ratio else of.why
     if of.lost:
         _add(case, "failure", "missing", of.why)
     elif of.answer == "worse":

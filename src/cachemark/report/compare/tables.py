@@ -101,14 +101,14 @@ def _figures(of: Comparison, ratio: Interval, figure: Figure) -> list[str]:
     return [
         value(of.second_value, figure),
         value(of.first_value, figure),
-        _ratio(of, ratio),
+        ratio_text(of, ratio),
         p,
         "+".join(map(str, dict.fromkeys(of.counts[::-1]))),
         answer,
     ]
 
 
-def _ratio(of: Comparison, ratio: Interval) -> str:
+def ratio_text(of: Comparison, ratio: Interval) -> str:
     """The ratio with its interval; also with that of the family, where this changes the answer."""
     own = interval(ratio, "{:.3f}")
     wide = of.together
