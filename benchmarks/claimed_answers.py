@@ -6,12 +6,18 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from claimed_runs import AT_ONCE, SITTINGS, Random, cell, looked
+from claimed_runs import AT_ONCE, SITTINGS, Random, cell, looked, sittings_of
 
-from cachemark.analysis.rounds.comparing import answer_questions, look
+from cachemark.analysis.rounds.comparing import (
+    answer_questions,
+    compare_pairs,
+    decide_pairs,
+    look,
+    with_family_interval,
+)
 from cachemark.analysis.rounds.estimate import LogEstimate, mean_of_logs
 from cachemark.analysis.rounds.family import decide
-from cachemark.analysis.rounds.looks import needed
+from cachemark.analysis.rounds.looks import StopRule, needed
 from cachemark.analysis.rounds.pairs import ArmFigures, SittingKey
 from cachemark.analysis.rounds.questions import questions_of
 from cachemark.analysis.rounds.sitting import ratio_of_totals, total_rate
@@ -37,6 +43,31 @@ def equal_wrongly(arms: int, deviation: float) -> Callable[[Random], bool]:
         )
 
     return wrong
+
+
+def compared_table(arms: int, sittings: int, *, skewed: bool) -> Callable[[Random], bool]:
+    """Whether all intervals of `compare` hold, of equal arms with the first as their baseline.
+
+    Where a corrected interval is beside a ratio, it counts. `skewed`: an arm is slower than at its
+    best by an exponential part.
+    """
+    first, *others = cells = [cell(f"c{number}") for number in range(arms)]
+    pairs = dict.fromkeys([(other, first) for other in others], 1.0)
+    rule = StopRule(margin=0.05, looks=(), planned=sittings)
+
+    def holds(draw: Random) -> bool:
+        noise = (
+            (lambda: -draw.exponential(0.05, sittings))
+            if skewed
+            else (lambda: draw.normal(0, 0.05, sittings))
+        )
+        run = look(sittings_of({of: noise() for of in cells}), rule, final=True)
+        compared = compare_pairs(run, decide_pairs(run, pairs, "rate"), "rate", len(pairs))
+        rows = [with_family_interval(run, of, len(pairs)) for of in compared.values()]
+        shown = [of.together or of.ratio for of in rows]
+        return all(of and of.low and of.high and of.low <= 1 <= of.high for of in shown)
+
+    return holds
 
 
 def within_holds(rounds: int, correlation: float) -> Callable[[Random], bool]:

@@ -16,7 +16,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from claimed_answers import equal_wrongly, told_settles, turns_tell_apart, within_holds
+from claimed_answers import (
+    compared_table,
+    equal_wrongly,
+    told_settles,
+    turns_tell_apart,
+    within_holds,
+)
 from claimed_runs import (
     SITTINGS,
     Pauses,
@@ -110,6 +116,16 @@ def _equal() -> list[Claim]:
         Claim("table: all intervals of 8 equal arms hold", 0.95, table(8)),
         Claim("table: all intervals of 13 equal arms hold", 0.95, table(13)),
         Claim("table: the same of 8, one played twice", 0.95, table(8, twice=True)),
+        *[
+            Claim(
+                f"compare: all shown intervals of 6 equal arms hold, {sittings} sittings"
+                f"{', skewed' * skewed}",
+                0.95,
+                compared_table(6, sittings, skewed=skewed),
+            )
+            for sittings in (4, 6)
+            for skewed in (False, True)
+        ],
     ]
 
 

@@ -205,3 +205,19 @@ def test_an_instrument_that_errs_more_than_the_margin_shows_nothing() -> None:
     erring = msgspec.structs.replace(compared, bound=1.06)
     assert not is_not_worse(erring, 5)
     assert is_not_worse(msgspec.structs.replace(erring, answer="better"), 5)
+
+
+def test_equal_rates_that_leave_out_1_have_both_intervals() -> None:
+    """All intervals of a table of equal arms should hold, not each alone."""
+    outcomes = [*trials("a", 2000), *trials("near", 2080), *trials("level", 2000)]
+    wanted = CellFilter(client=("a", "near", "level"))
+    found = compare_within_run(made_header("run"), numbered(outcomes), wanted, ("rate",), 10.0)
+    near, level = (row.comparisons[0] for row in found.rows)
+    assert (near.answer, level.answer) == ("equal", "equal")
+    assert near.ratio is not None
+    assert near.ratio.low is not None
+    assert near.together is not None
+    assert near.together.low is not None
+    assert near.ratio.low > 1
+    assert near.together.low < near.ratio.low
+    assert level.together is None

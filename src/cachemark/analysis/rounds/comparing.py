@@ -200,14 +200,15 @@ def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comp
 
 
 def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> Comparison:
-    """The same with the interval that holds for the whole family, where that decides.
+    """The same with the interval that holds for the whole family, where no difference is told.
 
-    It decides if the ratio alone is an answer, but not after the correction.
+    Of six equal arms, the intervals of single ratios held all together in 88 % of simulated runs.
+    So the family's is added where the ratio alone leaves out 1, or would be an answer.
     """
     of = holding_together(looked, comparison, tests)
     own, wide = comparison.ratio, of.ratio
-    told = comparison.scope == "within" or comparison.answer != "open"
-    if told or not own or own.p is None or own.low is None:
+    told = comparison.scope == "within" or comparison.answer in ("better", "worse")
+    if told or tests < 2 or not own or own.p is None or own.low is None:
         return comparison
     alone = classify(
         own,
@@ -217,7 +218,8 @@ def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> 
         level=looked.rule.level,
         bound=comparison.bound,
     )
-    return msgspec.structs.replace(comparison, together=wide if alone != "open" else None)
+    added = own.p <= looked.rule.level or alone != comparison.answer
+    return msgspec.structs.replace(comparison, together=wide if added else None)
 
 
 def _answerable(

@@ -26,7 +26,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
       is the range of the ratios of single units. `one_tells_most`: one unit makes more than half of
       the variance.
     - `p_holm`: corrected for the family. `together`: the interval that holds for the whole family,
-      where the correction changes the answer.
+      where the ratio alone says more than the family.
     - `bound`: the factor by which the instrument differs from itself, by the A/A test, or by the
       halves of slices; 1 without.
     - `counts`: how many units there are of the first and of the second.

@@ -109,7 +109,7 @@ def _figures(of: Comparison, ratio: Interval, figure: Figure) -> list[str]:
 
 
 def ratio_text(of: Comparison, ratio: Interval) -> str:
-    """The ratio with its interval; also with that of the family, where this changes the answer."""
+    """The ratio with its interval, and with the interval of the family, where there is one."""
     own = interval(ratio, "{:.3f}")
     wide = of.together
     if wide is None or wide.low is None or wide.high is None:
