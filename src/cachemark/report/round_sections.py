@@ -1,8 +1,13 @@
 """Tables about a run's sittings: every pair by every figure, and carry-over."""
 
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+
 from cachemark.analysis.number_format import count_of, signed_interval
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer
-from cachemark.analysis.rounds.carry_over import CarryOverTable
+from cachemark.analysis.rounds.carry_over import CarryOver, CarryOverTable
 from cachemark.analysis.rounds.drift import ArmDrift
 from cachemark.analysis.rounds.halves import SliceHalves
 from cachemark.analysis.rounds.questions import Question
@@ -18,6 +23,7 @@ from cachemark.analysis.rounds.texts import (
 from cachemark.analysis.statistics import Comparison
 from cachemark.report.model import CarryOverSection, Section
 
+_Arm = TypeVar("_Arm", CarryOver, ArmDrift, SliceHalves, ArmSteal)
 CARRY_OVER_TITLE = "What a client leaves to the slice after its own"
 
 
@@ -85,45 +91,44 @@ def _notes(pairs: list[Comparison]) -> list[str]:
     ]
 
 
-def _carry_over(table: CarryOverTable) -> Section:
+def _by_arm(
+    title: str, arms: Iterable[_Arm], columns: Mapping[str, Callable[[_Arm], str]], notes: list[str]
+) -> Section:
+    """A row for each arm: its client and server, then the text of each column."""
     rows = [
-        [
-            f"{arm.cell.client} · {arm.cell.server}",
-            ratio_words(arm.successor),
-            _cores(arm.idle_cores_during),
-            _cores(arm.idle_cores_after),
-        ]
-        for arm in table.arms
+        [f"{arm.cell.client} · {arm.cell.server}", *[text(arm) for text in columns.values()]]
+        for arm in arms
     ]
-    return CarryOverSection(
-        title=CARRY_OVER_TITLE,
-        topic="rounds",
-        columns=[
-            "client",
-            "rate of the next slice",
-            "idle clients' CPU during its slices",
-            "idle clients' CPU after them",
-        ],
-        rows=rows,
-        notes=carry_over_texts(table),
+    return Section(
+        title=title, topic="rounds", columns=["client", *columns], rows=rows, notes=notes
     )
 
 
+def _carry_over(table: CarryOverTable) -> Section:
+    section = _by_arm(
+        CARRY_OVER_TITLE,
+        table.arms,
+        {
+            "rate of the next slice": lambda arm: ratio_words(arm.successor),
+            "idle clients' CPU during its slices": lambda arm: _cores(arm.idle_cores_during),
+            "idle clients' CPU after them": lambda arm: _cores(arm.idle_cores_after),
+        },
+        carry_over_texts(table),
+    )
+    return CarryOverSection(**msgspec.structs.asdict(section))
+
+
 def _drift(drifts: list[ArmDrift]) -> Section:
-    rows = [
+    return _by_arm(
+        "Changes beside the others",
+        drifts,
+        {
+            "second half / first half": lambda of: ratio_words(of.halves),
+            "% for 1 % of the others": lambda of: (
+                signed_interval(of.slope, "{:.2f}") if of.slope else "–"
+            ),
+        },
         [
-            f"{of.cell.client} · {of.cell.server}",
-            ratio_words(of.halves),
-            signed_interval(of.slope, "{:.2f}") if of.slope else "–",
-        ]
-        for of in drifts
-    ]
-    return Section(
-        title="Changes beside the others",
-        topic="rounds",
-        columns=["client", "second half / first half", "% for 1 % of the others"],
-        rows=rows,
-        notes=[
             "The second half of a sitting relative to the first, divided by the same of the median "
             "client: above 1, a client still gained speed when its warm-up was over.",
             "By how many percent a client's rate changed from sitting to sitting where the rate of "
@@ -135,20 +140,14 @@ def _drift(drifts: list[ArmDrift]) -> Section:
 
 
 def _halves(halves: list[SliceHalves]) -> Section:
-    rows = [
+    return _by_arm(
+        "What turns do to a client",
+        halves,
+        {
+            "second half / first half of a slice": lambda of: ratio_words(of.ratio),
+            "over": lambda of: count_of(of.sittings, "sitting"),
+        },
         [
-            f"{of.cell.client} · {of.cell.server}",
-            ratio_words(of.ratio),
-            count_of(of.sittings, "sitting"),
-        ]
-        for of in halves
-    ]
-    return Section(
-        title="What turns do to a client",
-        topic="rounds",
-        columns=["client", "second half / first half of a slice", "over"],
-        rows=rows,
-        notes=[
             "The rate in the second half of the counted part of slices, relative to the first. "
             "Above 1, a turn begins slowly, and the lead-in does not cover all of it: without "
             "turns, the client has a higher rate than the table says. A ratio that changes from "
@@ -158,21 +157,15 @@ def _halves(halves: list[SliceHalves]) -> Section:
 
 
 def _steal(arms: list[ArmSteal]) -> Section:
-    rows = [
+    return _by_arm(
+        "CPU time that slices did not get",
+        arms,
+        {
+            "slices with steal": lambda arm: f"{arm.stolen} of {arm.slices}",
+            "share of their time": lambda arm: f"{100 * arm.share:.2f} %",
+            "delayed slices": lambda arm: f"{arm.delayed} of {arm.slices}",
+        },
         [
-            f"{arm.cell.client} · {arm.cell.server}",
-            f"{arm.stolen} of {arm.slices}",
-            f"{100 * arm.share:.2f} %",
-            f"{arm.delayed} of {arm.slices}",
-        ]
-        for arm in arms
-    ]
-    return Section(
-        title="CPU time that slices did not get",
-        topic="rounds",
-        columns=["client", "slices with steal", "share of their time", "delayed slices"],
-        rows=rows,
-        notes=[
             *filter(None, [steal_text(arms)]),
             "Delayed: threads of the client and its server waited for a CPU for longer than in the "
             "median of the client's slices, by more than 2 % of the slice.",

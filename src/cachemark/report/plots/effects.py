@@ -11,6 +11,7 @@ from cachemark.model.experiment import Load
 from cachemark.report.document import Plot, Table, plain_table
 from cachemark.report.model import Report
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
+from cachemark.report.plots.layout import TIMES_LABEL
 from cachemark.report.plots.plot import slug
 
 # In the order in which they are shown. Which client is best is what the groups are about.
@@ -126,9 +127,6 @@ def _rest(own: _Setting, name: str) -> tuple[str, ...]:
     return tuple(level for factor, level in sorted(own.items()) if factor != name)
 
 
-_LABEL = "format(datum.value, '~r') + ' ×'"
-
-
 def effects(report: Report, width: int) -> list[Plot]:
     """One plot for each factor with at least two levels."""
     return [_plot(factor, width) for factor in factors(report)]
@@ -151,7 +149,9 @@ def _plot(factor: Factor, width: int) -> Plot:
         title=factor.name.capitalize(),
         caption="",
         alt=f"Bar chart of the rate at each {factor.name} over that at {factor.base}: {bars_text}.",
-        spec=bar_chart(items, width, axis=f"rate, as a multiple of {factor.base}", labels=_LABEL),
+        spec=bar_chart(
+            items, width, axis=f"rate, as a multiple of {factor.base}", labels=TIMES_LABEL
+        ),
         table=_table(factor),
         subtitle="all else being equal",
     )

@@ -130,6 +130,7 @@ def text_layer(at: dict[str, float], words: str, role: ColourRole = "ink", **mar
 # Axis labels are written by Vega: 12 k, 1.5 M.
 SI_LABEL = "replace(format(datum.value, '~s'), /([kMG])$/, ' $1')"
 MEMORY_LABEL = "replace(format(datum.value, '~s'), /([kMG]?)$/, ' $1B')"
+TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
 SHARE_LABEL = "format(100 * datum.value, '.0f') + ' %'"
 TIME_LABEL = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~r') + ' s' : "

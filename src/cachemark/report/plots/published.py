@@ -10,11 +10,11 @@ from cachemark.analysis.statistics import Interval
 from cachemark.report.document import Plot, plain_table
 from cachemark.report.model import Bar, Section
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
+from cachemark.report.plots.layout import TIMES_LABEL
 from cachemark.report.plots.palette import ColourRole
 from cachemark.report.plots.plot import slug
 
 _KEY: tuple[tuple[ColourRole, str], ...] = (("yardstick", "published"), ("first", "measured here"))
-_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
 def published(section: Section, width: int) -> list[Plot]:
@@ -37,7 +37,9 @@ def _plot(section: Section, measure: str, width: int) -> Plot:
         title=measure,
         caption="",
         alt=f"Bar chart of {section.unit}, {measure}, {meaning}: {bars_text}.",
-        spec=bar_chart(items, width, axis=f"{section.unit}, {meaning}", labels=_LABEL, key=_KEY),
+        spec=bar_chart(
+            items, width, axis=f"{section.unit}, {meaning}", labels=TIMES_LABEL, key=_KEY
+        ),
         subtitle=section.title,
         table=plain_table(
             columns=["cell", "whose", section.unit, "× best"],

@@ -11,6 +11,7 @@ from cachemark.analysis.statistics import Interval
 from cachemark.report.document import Plot, plain_table
 from cachemark.report.model import Group
 from cachemark.report.plots.bar_chart import BarItem, bar_chart
+from cachemark.report.plots.layout import TIMES_LABEL
 from cachemark.report.plots.line_chart import ChartLine, ChartPoint, count_axis, line_plot
 from cachemark.report.plots.plot import slug
 from cachemark.report.round_sections import CARRY_OVER_TITLE
@@ -18,7 +19,6 @@ from cachemark.report.rounds import answer_of
 from cachemark.report.tables import group_title
 
 _RATIO_LABEL = "format(datum.value, '~r')"
-_TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
 def narrowing(group: Group, answers: Answers | None, width: int) -> Plot | None:
@@ -139,7 +139,7 @@ def _carry_over(table: CarryOverTable, width: int) -> Plot:
         caption="At 1 ×, the next slice is as fast as those after the other clients.",
         alt="Bar chart of the rate of the slices after each client, relative to those after the "
         "others: " + "; ".join(item.description for item in items) + ".",
-        spec=bar_chart(items, width, axis="rate of the next slice", labels=_TIMES_LABEL),
+        spec=bar_chart(items, width, axis="rate of the next slice", labels=TIMES_LABEL),
         subtitle=f"{first.workload} · {first.load}",
         table=plain_table(
             columns=["client", "rate of the next slice"],
