@@ -200,7 +200,7 @@ def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comp
 
 
 def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> Comparison:
-    """The same with the interval that holds for the whole family, unless the answer is a difference.
+    """The same with the interval of the whole family, unless the answer is a difference.
 
     Of six equal arms, the intervals of single ratios held all together in 88 % of simulated runs.
     So the family's is added where the ratio alone leaves out 1, or would be an answer.
