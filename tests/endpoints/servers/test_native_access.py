@@ -122,6 +122,15 @@ def test_tls_carries_every_protocol(
     assert measure["operations"]["get"]["hits"] > 0
 
 
+@pytest.mark.usefixtures("certificates")
+def test_an_own_certificate_without_its_authority_names_the_option(tmp_path: Path) -> None:
+    files = f"tls_cert={tmp_path / 'leaf.pem'},tls_key={tmp_path / 'leaf.key'}"
+    spec = parse_spec(f"embedded:memory=16m,tls=yes,{files}")
+    with pytest.raises(TrialError, match="CERTIFICATE_VERIFY_FAILED") as caught, running(spec):
+        pass
+    assert "tls_ca=/path" in caught.value.remedy
+
+
 def test_only_the_given_certificates_are_trusted(
     memcached: Start, certificates: list[str], tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """A running target: its addresses, facts, statistics and use of resources."""
 
+import ssl
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -211,10 +212,11 @@ def wait_ready(
         try:
             control = open_control(address, timeout_s, tls, login)
         except TrialError as error:
+            if isinstance(error.__cause__, ssl.SSLCertVerificationError):
+                raise  # it listens
             if time.monotonic() > deadline:
-                raise TrialError(
-                    f"{kind}: not listening after {timeout_s:g} s ({error.text})"
-                ) from error
+                text = f"{kind}: not listening after {timeout_s:g} s ({error.text})"
+                raise TrialError(text) from error
             time.sleep(_RETRY_S)
             continue
         control.set_timeout(min(_FIRST_ANSWER_S, timeout_s))
