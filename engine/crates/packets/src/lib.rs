@@ -19,6 +19,8 @@ mod book;
 mod capture;
 mod capture_file;
 mod connection;
+#[cfg(test)]
+mod damaged;
 mod datagrams;
 mod exchange;
 mod frame;
