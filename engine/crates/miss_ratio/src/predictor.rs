@@ -20,6 +20,9 @@ const LEAST_STORED_BYTES: f64 = (8 << 20) as f64;
 /// With a part of the keys, slab classes have room for few items, and pages move at other times. With half of this memory
 /// for the part, misses were 0.8 points off, with a quarter 3, with less up to 11: more than the standard error says.
 const LEAST_MEMCACHED_BYTES: f64 = (100 << 20) as f64;
+/// The keys of a part share one small cache: what it has too much of makes all groups of keys miss more or less. So the
+/// error is this number of times the error that the groups' differences show (`--bench accuracy -- policies`).
+const SHARED_ERROR: f64 = 1.5;
 /// Requests that are played together.
 const BATCH: usize = 64;
 
@@ -279,9 +282,12 @@ impl Predictor {
         policy: Policy,
         tallies: impl Iterator<Item = (f64, Tally, Option<ByTimes>)>,
     ) -> Curve {
+        let errors = if policy == Policy::Lru { 1.0 } else { SHARED_ERROR };
         let point = |(size, (part, tally, times)): (&u64, (f64, Tally, Option<ByTimes>))| {
             let least_part = self.least_part(policy, *size);
-            let shows = |ratio: Ratio| (part >= least_part).then_some(ratio);
+            let shows = |Ratio { value, error }| {
+                (part >= least_part).then_some(Ratio { value, error: errors * error })
+            };
             let followed = Followed { part, of_all_keys: self.plan.sampled == 1 };
             let population = (self.reads, tally.reads().0);
             Point {
