@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachemark.report import html
+from cachemark.report.build import build
 from cachemark.report.console import plain_console, print_words, word_lines
+from cachemark.report.formats import RENDERERS
+from cachemark.report.plots.summary_picture import provenance
+from tests.builders.outcomes import experiment, header, measured, numbered
 
 COMMAND = "cachemark compare 2026-11-27T00-41-42-quick --client python/pylibmc --client native"
 TEXTS = st.lists(
@@ -53,3 +58,10 @@ def test_a_terminal_has_no_longer_line_and_no_markup() -> None:
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= 30
     assert "[bold]word[/]" in lines[0]
+
+
+def test_one_block_is_no_plural_in_any_form() -> None:
+    outcomes = numbered([measured(client, 0, 1000) for client in ("a", "b")])
+    report = build(header(experiment(["a", "b"], blocks=1)), outcomes)
+    texts = [provenance(report), html.render(report, None), RENDERERS["markdown"](report, None)]
+    assert all("1 block" in text and "1 blocks" not in text for text in texts)

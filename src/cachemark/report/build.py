@@ -317,7 +317,7 @@ def _unplayed_sittings(experiment: Experiment, outcomes: Sequence[Outcome]) -> l
 def _design(experiment: Experiment, turns: str) -> str:
     if uses_rounds(experiment):
         return f"in turns of {turns}"
-    return f"{experiment.blocks} blocks in random order"
+    return f"{count_of(experiment.blocks, 'block')} in random order"
 
 
 def _environment(header: RunHeader, turns: str) -> list[str]:

@@ -171,7 +171,7 @@ def _answer(text: str, anchor: str) -> PageAnswer:
 def _design(report: Report) -> str:
     experiment = report.header.experiment
     if report.rounds is None:
-        return f"{experiment.blocks} blocks in random order"
+        return f"{count_of(experiment.blocks, 'block')} in random order"
     sittings = count_of(report.rounds.sittings, "sitting")
     return f"{sittings}, in turns of {report.turns}"
 

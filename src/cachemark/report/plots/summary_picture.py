@@ -320,7 +320,7 @@ def _footer(canvas: Canvas, report: Report, drawn: Sequence[Panel], down: float)
 def _extent(report: Report) -> str:
     if report.rounds is not None:
         return count_of(report.rounds.sittings, "sitting")
-    return f"{report.header.experiment.blocks} blocks"
+    return count_of(report.header.experiment.blocks, "block")
 
 
 def provenance(report: Report) -> str:
