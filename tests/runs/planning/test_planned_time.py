@@ -140,6 +140,22 @@ def test_starts_cost_what_the_language_costs_and_share_the_cpus() -> None:
     assert starts_s(virtual_machines, cpus=1) == starts_s(virtual_machines)
 
 
+def test_each_key_is_stored_in_a_round_trip() -> None:
+    near = plan_of("trials", clients=["a"], threads=2)
+    (distant,) = {trial.cell.server for trial in near.trials}
+    far = msgspec.structs.replace(
+        near,
+        trials=[
+            msgspec.structs.replace(
+                trial, cell=msgspec.structs.replace(trial.cell, server=f"distant:10ms:{distant}")
+            )
+            for trial in near.trials
+        ],
+    )
+    more_s = (planned_s(far, 2) - planned_s(near, 2)) / len(near.trials)
+    assert more_s == pytest.approx(1000 * 0.010 / 2, rel=1e-6)
+
+
 def test_many_keys_take_time_to_store() -> None:
     few, many = plan_of(keys=1000), plan_of(keys=101_000)
     stored_s = 4 * 100_000 / 8_000

@@ -17,7 +17,7 @@ from cachemark.model.experiment import Load, Timing, Workload
 from cachemark.model.outcome import Outcome, Trial
 from cachemark.model.plan import NO_SERVER, Plan, warmup_ms
 from cachemark.model.tape_facts import TapeFacts
-from cachemark.model.units import parse_size
+from cachemark.model.units import parse_ns, parse_size
 from cachemark.model.work_length import keys_in_range, records_of
 from cachemark.runs.planning.languages import cost_of_cell
 from cachemark.runs.sittings.order import squares_for, williams
@@ -215,14 +215,17 @@ def _of_server_s(spec: ServerSpec) -> float:
 
 
 def ops_per_s(trial: Trial, workload: Workload, load: Load) -> float:
-    """The operations per second of a slow client."""
+    """The operations per second of a slow client; a caller waits for each of its round trips."""
     if trial.cell.server == NO_SERVER:
         return _IN_PROCESS_OPS_PER_S
     callers = load.processes * load.threads * load.depth
     rate = _OPS_PER_S if callers == 1 else _SEVERAL_OPS_PER_S
     parts = [(weight, _operation_s(kind, keys, rate)) for kind, keys, weight in _kinds(workload)]
     total = sum(weight for weight, _ in parts)
-    return total / sum(weight * each_s for weight, each_s in parts) if parts else rate
+    each_s = sum(weight * each_s for weight, each_s in parts) / total if parts else 1 / rate
+    spec = parse_spec(trial.cell.server)
+    trip_s = parse_ns(spec.details, "a distance") / 1e9 if spec.kind == "distant" else 0.0
+    return 1 / (each_s + trip_s / callers)
 
 
 def window_s(
