@@ -176,3 +176,21 @@ def test_names_of_strangers_are_shown_and_not_obeyed(browser: "Browser", visitor
             page.goto(path)
             assert page.locator("img").count() == 0
             assert page.get_by_text("onerror=alert(1)").count() > 0, path
+
+
+def test_parts_of_a_page_keep_their_distances(browser: "Browser", visitor: Visitor) -> None:
+    with opened(browser, visitor) as page:
+        page.goto(f"/runs/{RUN}")
+        names = page.locator("ul.names li a").all()
+        tops = {top["y"] for name in names if (top := name.bounding_box())}
+        assert len(names) == 2
+        assert len(tops) == 1  # of both columns
+        page.goto(f"/runs/{FAULTS}")
+        head, legend, item = (
+            page.locator(css).first.bounding_box() for css in ("h1", ".legend", ".legend li")
+        )
+        assert head
+        assert legend
+        assert item
+        assert head["y"] >= 24
+        assert item["x"] == legend["x"]
