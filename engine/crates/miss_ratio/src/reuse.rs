@@ -147,7 +147,7 @@ impl Reuse {
         let larger = (KEYS / population.keys).min(1.0);
         let hot = population.hot.iter().skip(lasting_keys);
         (part * LEAST_TIMES <= larger).then(|| Reuse {
-            larger: Choice::new(larger, &population.hot, &population.requests_at),
+            larger: Choice::new(larger, &[], &population.requests_at),
             last: vec![Last::default(); PLACES],
             waiting: Vec::with_capacity(Reuse::BATCH),
             slabs: SlabClasses::default(),

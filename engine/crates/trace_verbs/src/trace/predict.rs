@@ -16,7 +16,7 @@ use super::reading::Reading;
 use super::snapshot;
 use super::told::Told;
 
-/// This number of keys are all followed, of more a number that a memory of a few MB can hold.
+/// This number of keys are all followed, of more a number that a memory of a few MB can hold, with the hottest.
 const ALL_KEYS: f64 = 65_536.0;
 const FOLLOWED_KEYS: f64 = 32_768.0;
 /// With fewer, the error of a figure would be as large as the figure.
@@ -188,7 +188,7 @@ fn part_of(sample: Sample, population: &Population) -> Result<f64, String> {
     let part = match sample {
         Sample::Part(part) => part,
         Sample::Auto if population.keys <= ALL_KEYS => 1.0,
-        Sample::Auto => FOLLOWED_KEYS / population.keys,
+        Sample::Auto => (FOLLOWED_KEYS - population.hot.len() as f64) / population.keys,
     };
     let followed = part * population.keys;
     if part < 1.0 && followed < LEAST_FOLLOWED {
