@@ -56,10 +56,11 @@ fn meta_path(path: &Path) -> PathBuf {
 
 /// The settings that are in the file; `None` if there is none.
 fn read(meta: &Path) -> Result<Option<String>, String> {
-    let text = match fs::read_to_string(meta) {
+    let text = match fs::read(meta) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|error| format!("-e {}: {error}", meta.display()))?,
     };
+    let text = String::from_utf8_lossy(&text);
     let settings = text.strip_prefix(TITLE).and_then(|rest| rest.strip_prefix('\n'));
     let wrong = || format!("-e {}: not a file of this server; remove it", meta.display());
     settings.map(|settings| Some(settings.to_owned())).ok_or_else(wrong)

@@ -359,7 +359,7 @@ fn items_outlive_a_graceful_restart_only() {
     let (mut server, stream) = begin(&options);
     assert_eq!(ask(&stream, "get b\r\n", "END\r\n"), "END\r\n", "it did not end gracefully");
     end(&mut server, "USR1");
-    std::fs::write(format!("{path}.meta"), "something else\n").expect("a file");
+    std::fs::write(format!("{path}.meta"), b"something \xff else\n").expect("a file");
     let run = ours().args(["-u", "root"]).args(options).stdin(Stdio::null()).output();
     let run = run.expect("a program");
     let error = String::from_utf8_lossy(&run.stderr).into_owned();
