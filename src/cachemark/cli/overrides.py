@@ -131,8 +131,6 @@ def apply(
     result = _designed(
         result, overrides, typed, changed=bool(typed or overrides.others) or ended != workloads
     )
-    if overrides.measure_ms is not None:
-        check_window(result.workloads)
     check(result, "command line")
     return result
 
@@ -161,6 +159,8 @@ def _designed(
 ) -> Experiment:
     """The experiment as a search, as trials or in rounds, as the options ask for."""
     window_typed = overrides.measure_ms is not None
+    if window_typed:
+        check_window(experiment.workloads)
     if overrides.search is not None:
         return searched(
             experiment,
