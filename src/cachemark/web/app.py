@@ -46,7 +46,7 @@ def make_app(shared: Context) -> Guard:
 
 def _routes() -> list[BaseRoute]:
     return [
-        Route("/", _to_runs),
+        Route("/", RedirectResponse("/runs")),
         Route("/login", login.login_page),
         Route("/login", login.login, methods=["POST"]),
         Route("/runs", runs.run_list),
@@ -72,27 +72,11 @@ def _routes() -> list[BaseRoute]:
         Route("/import", import_run.import_page),
         Route("/import", import_run.import_archive, methods=["POST"]),
         Mount("/docs", site.site),
-        Route("/favicon.ico", _icon),
-        Route("/assets/report.css", _style_sheet),
-        Route("/assets/report.js", _script),
+        Route("/favicon.ico", RedirectResponse("/assets/icon.svg")),
+        Route("/assets/report.css", Response(html.style_sheet(), media_type="text/css")),
+        Route("/assets/report.js", Response(html.script_text(), media_type="text/javascript")),
         Mount("/assets", StaticFiles(directory=str(resources.files("cachemark.web") / "assets"))),
     ]
-
-
-def _to_runs(_: Request) -> Response:
-    return RedirectResponse("/runs")
-
-
-def _icon(_: Request) -> Response:
-    return RedirectResponse("/assets/icon.svg")
-
-
-def _style_sheet(_: Request) -> Response:
-    return Response(html.style_sheet(), media_type="text/css")
-
-
-def _script(_: Request) -> Response:
-    return Response(html.script_text(), media_type="text/javascript")
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:

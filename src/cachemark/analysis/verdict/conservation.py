@@ -23,10 +23,6 @@ _keys, _hits, _misses, _not_stored, _done = map(
 )
 
 
-def _cas_stored(operation: Operation) -> int:
-    return operation.hits - operation.not_stored
-
-
 def _each(verbs: str, figure: CountOf) -> dict[str, CountOf]:
     return dict.fromkeys(verbs.split(), figure)
 
@@ -50,7 +46,7 @@ COUNTERS: dict[str, dict[str, CountOf]] = {
     "incr_misses": _each("incr", _misses),
     "decr_hits": _each("decr", _hits),
     "decr_misses": _each("decr", _misses),
-    "cas_hits": _each("cas", _cas_stored),
+    "cas_hits": _each("cas", lambda of: of.hits - of.not_stored),
     "cas_badval cas_misses": _each("cas", _not_stored),
 }
 # Every command that a server counts; each is one of its own counters.

@@ -100,10 +100,6 @@ def _retransmits(noise: HostNoise) -> float | None:
     return None if sent is None or again is None else 1e6 * again / max(1, sent)
 
 
-def _frequency_spread_percent(noise: HostNoise) -> float | None:
-    return None if noise.mhz is None else 100 * (noise.mhz[1] / noise.mhz[0] - 1)
-
-
 _RULES = (
     _Rule(
         name="steal",
@@ -140,7 +136,7 @@ _RULES = (
         name="mhz",
         text="the CPU changed its frequency",
         limits=limits.FREQUENCY,
-        of=_frequency_spread_percent,
+        of=lambda of: None if of.mhz is None else 100 * (of.mhz[1] / of.mhz[0] - 1),
         from_outside=True,
     ),
     _Rule(

@@ -38,7 +38,11 @@ def _filled(server: RunningServer, space: bytes, count: int) -> ProbeResult:
     with probed.connection() as connection:
         for start in range(0, count, _BATCH):
             batch = keys[start : start + _BATCH]
-            connection.send(b"".join(_set(key, value, space) for key in batch))
+            connection.send(
+                b"".join(
+                    b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), space, value) for key in batch
+                )
+            )
             connection.expect(rb"(STORED\r\n){%d}" % len(batch))
             _holds(connection, keys[0])
         sample = min(_SAMPLE, count // 4)
@@ -46,10 +50,6 @@ def _filled(server: RunningServer, space: bytes, count: int) -> ProbeResult:
         oldest = sum(_holds(connection, key) for key in keys[1 : 1 + sample])
         newest = sum(_holds(connection, key) for key in keys[-sample:])
     return judge(sample, oldest, newest, read=read)
-
-
-def _set(key: bytes, value: bytes, space: bytes) -> bytes:
-    return b"set %s 0 0 %d%s\r\n%s\r\n" % (key, len(value), space, value)
 
 
 def _holds(connection: RawConnection, key: bytes) -> bool:

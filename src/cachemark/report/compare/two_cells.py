@@ -40,7 +40,10 @@ def compare_cells(
     Raises UsageError if a text names no cell, or if nothing can be paired.
     """
     sides = baseline, other or baseline
-    cells = tuple(_cells(side) for side in sides)
+    cells = [
+        list(dict.fromkeys(cell for run in side.outcomes for cell in trials_by_cell(run)))
+        for side in sides
+    ]
     found = name_pairs(texts, (cells[0], cells[1]), (sides[0].name, sides[1].name))
     if other is None:
         header, outcomes = baseline.headers[0], baseline.outcomes[0]
@@ -49,10 +52,6 @@ def compare_cells(
     compared = compare_sides(baseline, other, found.pairs, figures, margin_percent)
     names = [f"{text} of {side.name}" for text, side in zip(texts, sides, strict=True)]
     return msgspec.structs.replace(compared, baseline=names[0], other=names[1])
-
-
-def _cells(side: Side) -> list[Cell]:
-    return list(dict.fromkeys(cell for run in side.outcomes for cell in trials_by_cell(run)))
 
 
 def name_pairs(

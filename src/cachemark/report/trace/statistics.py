@@ -67,8 +67,8 @@ def _warnings(shown: ShownTrace) -> list[str]:
             f"One key of {1 / of.keys.sampled:,.0f} was followed, chosen by its hash, as there are "
             f"too many; ± is the standard error. --keys follows more."
         )
-    if left_out := _counts(summary.left_out):
-        lines.append(f"Not in the trace: {left_out}.")
+    if left_out := [f"{count:,} {name}" for name, count in summary.left_out.items() if count]:
+        lines.append(f"Not in the trace: {', '.join(left_out)}.")
     if summary.unused_columns:
         lines.append(f"Columns that are not used: {', '.join(summary.unused_columns)}.")
     if summary.reconnects:
@@ -83,10 +83,6 @@ def _warnings(shown: ShownTrace) -> list[str]:
             f"their keys only."
         )
     return lines
-
-
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
 
 
 def _traffic(of: TraceStatistics) -> DocumentPart:

@@ -9,7 +9,7 @@ import msgspec
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import ServerSpec, io_mode
-from cachemark.model.experiment import Load, Values, Workload
+from cachemark.model.experiment import Load, Workload
 from cachemark.model.outcome import Cell
 from cachemark.model.plan import NO_SERVER, Plan
 
@@ -81,7 +81,9 @@ def _threads(place: _Place) -> Named | None:
 
 def _compression(place: _Place) -> Named | None:
     level = place.client.options.get(_OPTIONS[COMPRESSION])
-    return (level, f"{place.client.text}, {_shape(place.workload.values)}") if level else None
+    values = place.workload.values
+    shape = f"values of {values.size} bytes, compressible to {1 - values.compressibility:.0%}"
+    return (level, f"{place.client.text}, {shape}") if level else None
 
 
 def sends_as_on_tape(client: ClientSpec) -> bool:
@@ -92,10 +94,6 @@ def sends_as_on_tape(client: ClientSpec) -> bool:
     return client.options.get("profile", "common") == "common" and not (
         client.options.keys() & set(_OPTIONS.values())
     )
-
-
-def _shape(values: Values) -> str:
-    return f"values of {values.size} bytes, compressible to {1 - values.compressibility:.0%}"
 
 
 def _local_cache(place: _Place) -> Named | None:
