@@ -292,7 +292,7 @@ servers: setup ## The servers that are built on demand: Infinispan and jmemcache
 DEBIAN := memcached:memcached saslpasswd2:sasl2-bin saslpasswd2:libsasl2-modules pypy3:pypy3 pypy3:pypy3-dev yrmcdsd:yrmcds nutcracker:nutcracker \
   chromium:chromium chromedriver:chromium-driver \
   memccapable:libmemcached-tools openssl:openssl tcpdump:tcpdump \
-  strace:strace perf:linux-perf nytprofcalls:libdevel-nytprof-perl ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
+  strace:strace valgrind:valgrind perf:linux-perf nytprofcalls:libdevel-nytprof-perl ruby:ruby hyperfine:hyperfine /usr/share/benchmark/compare.py:libbenchmark-tools
 
 # pylibmc has no wheels for Python 3.12 and later.
 PYTHON_H = $(shell $(PYTHON) -c "import sys, sysconfig as s; print(s.get_path('include') + '/Python.h') if sys.version_info >= (3, 12) else 0")

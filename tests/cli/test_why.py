@@ -30,6 +30,7 @@ PAIR = ("--client", "reference", "--client", "native")
         ((*PAIR, "--server", "embedded", "--server", "memcached"), "compared with each other"),
         (("--client", "php/apcu", "--server", "memcached"), "compared with each other"),
         (("--client", "native", "--server", "memcached", "--profile", "x"), "leave out --server"),
+        (("--client", "native", "--server", "memcached", "--instructions"), "leave out --server"),
     ],
 )
 def test_bad_input_is_one_error(inside: Inside, words: tuple[str, ...], error: str) -> None:

@@ -1,5 +1,6 @@
 """`cachemark why`: counts of one operation of some clients, and the differences they show."""
 
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
@@ -28,6 +29,7 @@ from cachemark.model.experiment import Experiment, Load, Timing, Workload
 from cachemark.model.work_length import plays_to_an_end
 from cachemark.report.why import RENDERERS
 from cachemark.runs.counting.counting import CountingPlan, count, runtime_of
+from cachemark.runs.counting.instructions import VALGRIND
 from cachemark.runs.planning.preflight import ask
 
 _REPEAT, _LEAST_REPEAT, _MOST_REPEAT = 5, 3, 100
@@ -71,6 +73,9 @@ def why(
     profile: Annotated[
         Path | None, Parameter(help="sample functions too, and write flame graphs into this folder")
     ] = None,
+    instructions: Annotated[
+        bool, Parameter(help="count instructions too, under valgrind, which takes minutes")
+    ] = False,
     form: Annotated[WhyForm, Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,
 ) -> int:
@@ -80,7 +85,7 @@ def why(
     about differences. The exit status is 1 if a client is not counted.
     """
     against = against or Against()
-    _check(repeat, against, profile)
+    _check(repeat, against, profile, instructions=instructions)
     overrides = Overrides(
         **asdict(work or WorkOptions()),
         client=client,
@@ -91,7 +96,12 @@ def why(
     planned = _planned(experiment, overrides)
     earlier = _earlier(against.past, planned) if against.past else None
     report = counted_report(
-        planned, repeat, earlier, _PROFILE_MS if profile else 0, of_servers=bool(against.server)
+        planned,
+        repeat,
+        earlier,
+        _PROFILE_MS if profile else 0,
+        of_servers=bool(against.server),
+        instructions=instructions,
     )
     write_document(report, RENDERERS, form, out)
     if profile:
@@ -99,12 +109,16 @@ def why(
     return FAILED if any(each.failure for each in report.counted) else OK
 
 
-def _check(repeat: int, against: Against, profile: Path | None) -> None:
+def _check(repeat: int, against: Against, profile: Path | None, *, instructions: bool) -> None:
     if not _LEAST_REPEAT <= repeat <= _MOST_REPEAT:
         allowed = f"{_LEAST_REPEAT} to {_MOST_REPEAT}"
         raise UsageError(f"--repeat {repeat}: {allowed}", "fewer repetitions have no error")
     if against.server and profile:
         raise UsageError("--profile samples functions of clients", "leave out --server")
+    if against.server and instructions:
+        raise UsageError("--instructions counts those of clients", "leave out --server")
+    if instructions and not shutil.which(VALGRIND):
+        raise UsageError(f"--instructions needs {VALGRIND}", f"apt-get install {VALGRIND}")
 
 
 def _write_profiles(report: WhyReport, folder: Path) -> None:
@@ -156,6 +170,7 @@ def counted_report(
     profile_ms: int = 0,
     *,
     of_servers: bool = False,
+    instructions: bool = False,
 ) -> WhyReport:
     """Count the experiment's clients, and sample each kind for `profile_ms`. Raises UsageError.
 
@@ -179,6 +194,7 @@ def counted_report(
             repeat=repeat,
             seed=planned.seed,
             profile_ms=profile_ms,
+            instructions=instructions,
         )
         counted = count(plan, engine, progress)
     untraced = system_calls.missing_reason()

@@ -23,6 +23,11 @@ _NO_NAME, _KERNEL = "[unknown]", "[kernel]"
 _OWN = re.compile(r"<?worker::.*|(?!_)[^:]+")
 
 
+def with_children(pid: int) -> list[str]:
+    """A process and its children, whose play some languages' lanes are."""
+    return [str(pid), *read(Path(f"/proc/{pid}/task/{pid}/children")).split()]
+
+
 @contextmanager
 def sampled(pid: int, path: Path) -> Generator[None]:
     """Sample a process and its children meanwhile; then the file has their stacks, or why not."""
@@ -31,7 +36,7 @@ def sampled(pid: int, path: Path) -> Generator[None]:
         yield
         return
     data = path.with_suffix(".data")
-    pids = [str(pid), *read(Path(f"/proc/{pid}/task/{pid}/children")).split()]
+    pids = with_children(pid)
     ours, theirs = socket.socketpair()
     number = theirs.fileno()
     options = [f"--pid={','.join(pids)}", f"--control=fd:{number},{number}", f"--output={data}"]

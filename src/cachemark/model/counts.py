@@ -23,6 +23,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     and the last piece of a turn; `segments_in` and `segments_out` TCP segments with data;
     `acknowledgements` the client's segments without data.
 
+    `instructions`: in its own code, by valgrind; less the loop of its language (`null`).
+
     `allocation_us`: what the client's runtime takes for one small allocation with its part of the
     collections, in CPU time.
 
@@ -61,6 +63,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     acknowledgements: float | None = None
     retransmitted: float | None = None
     allocation_us: float | None = None
+    instructions: float | None = None
     user_us: float | None = None
     system_us: float | None = None
     waiting_us: float | None = None
@@ -97,8 +100,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return self.recvs - self.empty_recvs
 
 
-# The figures of Counts from which the language's loop is subtracted: by kernel and runtime.
-LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("user_us") :]
+# The figures of Counts from which the language's loop is subtracted.
+LOOP_FIGURES = Counts.__struct_fields__[Counts.__struct_fields__.index("instructions") :]
 # System calls, by strace.
 CALLS = Counts.__struct_fields__[: Counts.__struct_fields__.index("threads")]
 

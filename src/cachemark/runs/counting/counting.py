@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from cachemark.endpoints.clients import Client, ClientSpec
-from cachemark.endpoints.servers import ServerSpec, parse_spec, running
+from cachemark.endpoints.servers import RunningServer, ServerSpec, parse_spec, running
 from cachemark.host.engine_output import engine_output
 from cachemark.host.placement import cores, placement, usable_cpus
 from cachemark.host.process import parse_cpus
@@ -17,6 +17,7 @@ from cachemark.model.errors import TrialError, UsageError, with_remedy
 from cachemark.model.experiment import Load, Placement, Timing, Workload
 from cachemark.model.units import parse_size
 from cachemark.runs.counting.calls import count_calls
+from cachemark.runs.counting.instructions import count_instructions
 from cachemark.runs.counting.player import CountingPlace, Work, playing, server_of
 from cachemark.runs.counting.processor import count_allocations, count_processor, without_loop
 from cachemark.runs.counting.profiles import take_profiles
@@ -31,8 +32,8 @@ class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The clients to count, and their work: each kind of the workload's mix by itself.
 
     `loops` are the clients `null` by runtime, such as `python`, whose cost is no library's.
-    Each kind is sampled for `profile_ms`; 0: not at all. If servers are named, they are counted
-    instead, while the first client plays.
+    Each kind is sampled for `profile_ms`; 0: not at all. `instructions`: count them too. If servers
+    are named, they are counted instead, while the first client plays.
     """
 
     clients: list[ClientSpec]
@@ -44,6 +45,10 @@ class CountingPlan(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int
     seed: int = 1
     profile_ms: int = 0
+    instructions: bool = False
+
+
+_Pass = Callable[[ClientSpec, Sequence[Work], RunningServer, CountingPlace], dict[str, Counts]]
 
 
 class _Tally(NamedTuple):
@@ -74,16 +79,20 @@ def count(plan: CountingPlan, engine: str, progress: Callable[[str], None]) -> C
         parties = plan.servers or plan.clients
         tallies: dict[str, list[_Tally]] = {spec.text: [] for spec in parties}
         units: list[UnitCosts] = []
+        # The passes that a language's loop has too.
+        own: list[_Pass] = [count_processor, count_allocations]
+        own += [count_instructions] if plan.instructions else []
         for number in range(plan.repeat):
             units.append(measured_unit_costs(worker, server))
             progress(f"the loops of the languages: repetition {number + 1} of {plan.repeat}")
-            loops = {name: _loop(client, works, place) for name, client in plan.loops.items()}
+            loops = {name: _loop(client, works, place, own) for name, client in plan.loops.items()}
             for spec in parties:
                 progress(f"{spec.text}: repetition {number + 1} of {plan.repeat}")
                 if isinstance(spec, ServerSpec):
                     tally = _tally_of_server(spec, plan.clients[0], works, place)
                 else:
-                    tally = _tally(spec, works, place, loops.get(runtime_of(spec.client), {}))
+                    loop = loops.get(runtime_of(spec.client), {})
+                    tally = _tally(spec, works, place, own, loop)
                 tallies[spec.text].append(tally)
         profiles: list[FoldedStacks] = []
         for spec in plan.clients if plan.profile_ms else ():
@@ -128,17 +137,22 @@ def _longer(of: Workload) -> Workload | None:
     return longer if size <= _LONGEST_BYTES else None
 
 
-def _loop(client: Client, works: Sequence[Work], place: CountingPlace) -> dict[str, Counts]:
+def _loop(
+    client: Client, works: Sequence[Work], place: CountingPlace, own: Sequence[_Pass]
+) -> dict[str, Counts]:
     """The cost of a language's own loop, by kind. Raises TrialError."""
     with running(parse_spec("none"), cpus=place.server_cpus) as server:
         spec = ClientSpec(text=client.id, client=client)
-        counts = count_processor(spec, works, server, place)
-        allocations = count_allocations(spec, works, server, place)
-    return {kind: _joined(each, allocations.get(kind)) for kind, each in counts.items()}
+        passes = [each(spec, works, server, place) for each in own]
+    return {work.kind: _joined(*(each.get(work.kind) for each in passes)) for work in works}
 
 
 def _tally(
-    client: ClientSpec, works: Sequence[Work], place: CountingPlace, loop: Mapping[str, Counts]
+    client: ClientSpec,
+    works: Sequence[Work],
+    place: CountingPlace,
+    own: Sequence[_Pass],
+    loop: Mapping[str, Counts],
 ) -> _Tally:
     in_process, asked = client.client.in_process, [work.kind for work in works]
     try:
@@ -147,8 +161,7 @@ def _tally(
                 version = player.ready.library_version
                 lacking = {work.kind: player.lacking(work, server) for work in works}
                 works = [work for work in works if not lacking[work.kind]]
-            passes = [count_processor(client, works, server, place)]
-            passes.append(count_allocations(client, works, server, place))
+            passes = [each(client, works, server, place) for each in own]
             if not missing_reason():
                 passes.append(count_calls(client, works, server, place))
         if not in_process:
