@@ -26,12 +26,15 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from results_page import Lead, leads, published, section
+from results_page import Head, Lead, leads, published, section
 
+from cachemark.analysis.statistics import Comparison
 from cachemark.cli.exit_status import FAILED
+from cachemark.report.compare import CellFilter, compare_stored
 from cachemark.report.csv_text import csv_text, flat_csv
 from cachemark.report.formats import draw_summary, load_report, render
 from cachemark.report.rounds import run_answers
@@ -54,13 +57,15 @@ class Suite:
     """A suite of the book: the options of its run, and what its picture shows.
 
     `pages` are the options of the runs with the cells of the published page, if it takes others.
-    Without the environment variable `pages_need`, if there is one, they are not played.
+    Without the environment variable `pages_need`, if there is one, they are not played. `pairs` are
+    clients that no ranking has together, the base first, and the question asks for their ratio.
     """
 
     options: tuple[str, ...]
     picture: str
     pages: tuple[tuple[str, ...], ...] = ()
     pages_need: str = ""
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def _options(name: str, values: str) -> tuple[str, ...]:
@@ -83,6 +88,8 @@ _RUBY_STORES = """
     ruby/memcached_store@defaults?values=array&local_cache=on
 """
 
+# By time and in turns: answers need this, where the page's workloads end after some operations.
+_IN_TURNS = ("--quick", "--measure-ms", "250", "--set", "design=rounds", "--blocks", "6")
 # Without an A/A test: a page's figures have no answers, and its archive takes less room.
 _ONCE = ("--set", "twice=")
 # A table for each number of processes, and one of a million operations.
@@ -147,10 +154,12 @@ SUITES = {
         "QUICKCACHED_HOME",
     ),
     "emcache": Suite(
-        ("--quick",), "Operations per second of Python and PyPy clients, three workloads"
+        (*_IN_TURNS, *_options("--workload", "get set-noreply")),
+        "Operations per second of Python and PyPy clients, three workloads",
+        (("--quick",),),
     ),
     "inprocess-vs-network": Suite(
-        ("--quick", "--workload", "set-1", "--workload", "get-1"),
+        (*_IN_TURNS, *_options("--workload", "set-1 get-1")),
         "Shared memory beside memcached: sets and gets of one process",
         (
             (
@@ -158,6 +167,11 @@ SUITES = {
                 *_options("--workload", _CONSTCACHE_TABLES),
                 *_options("--client", _CONSTCACHE_CLIENTS),
             ),
+        ),
+        pairs=(
+            ("php/memcached", "php/apcu?entries_hint=1048576"),
+            ("php/memcached", "php/shared-store?memory=2g&hash_power=16"),
+            ("php/memcached", "native/shm?memory=2g&hash_power=20"),
         ),
     ),
 }
@@ -252,6 +266,12 @@ def readme(text: str, run: Run) -> str:
     return f"{before}{mark}```\n{answers.strip()}\n```\n{rest}"
 
 
+def ratios(run: Run, pairs: Sequence[tuple[str, str]]) -> list[Comparison]:
+    """The ratios of the rates of pairs of clients, the base first, in each cell that they share."""
+    compared = [compare_stored([run], [], CellFilter(), ("rate",), None, cells=of) for of in pairs]
+    return [of for report in compared for row in report.rows for of in row.comparisons]
+
+
 def draw(suites: list[str]) -> dict[Path, bytes]:
     """Everything that is made of the archives, by path: pictures, pages and the table."""
     drawn: dict[Path, bytes] = {}
@@ -264,10 +284,9 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
             report = load_report(run)
             drawn[DOCS / "pictures" / f"{suite}.png"] = draw_summary(run)
             answers = run_answers(run.header.experiment, run.outcomes())
-            command = " ".join(["cachemark run", suite, *SUITES[suite].options])
-            picture = SUITES[suite].picture
-            of = section(suite, command, report, answers, picture=picture, before=before)
-            sections.append(of)
+            of = SUITES[suite]
+            head = Head(suite, " ".join(["cachemark run", suite, *of.options]), of.picture)
+            sections.append(section(head, report, answers, before, ratios(run, of.pairs)))
             pages = [of for of in page_archives_of(suite) if of.exists()]
             of_pages = [load_report(stored(of, folder)) for of in pages]
             beside += published(suite, [*of_pages, report])

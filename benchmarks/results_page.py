@@ -5,11 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
 from cachemark.analysis.rounds.answers import Answers, GroupAnswer, Ranking
 from cachemark.analysis.rounds.texts import plus_minus_percent, ratio_words
+from cachemark.analysis.statistics import Comparison
 from cachemark.report.markdown import one_line
 from cachemark.report.model import Report, Section
 
@@ -30,34 +32,53 @@ class Lead(msgspec.Struct, frozen=True):
     answer: str
 
 
+class Head(NamedTuple):
+    """A suite's name, the command of its run, and what its picture shows."""
+
+    suite: str
+    command: str
+    picture: str
+
+
 def section(
-    suite: str,
-    command: str,
+    head: Head,
     report: Report,
     answers: Answers,
-    *,
-    picture: str,
     before: Sequence[Lead],
+    pairs: Sequence[Comparison],
 ) -> str:
     """A suite's part of the page: the command, the machine, the answers, the picture.
 
-    `picture` says what the picture shows, `before` are the leads of earlier runs.
+    `before` are the leads of earlier runs, `pairs` ratios that no ranking has.
     """
     header = report.header
     # The processor, the number of CPUs, and whether they are virtual; the archive has the rest.
     machine = ", ".join(report.environment[0].split(", ")[:3])
     played = f"{header.created_at[:10]}, {report.valid_trials} trials valid: {machine}."
     lines = [
-        *(f"## {suite}", "", _wrapped(header.experiment.question), ""),
-        *("```sh", command, "```", ""),
+        *(f"## {head.suite}", "", _wrapped(header.experiment.question), ""),
+        *("```sh", head.command, "```", ""),
         _wrapped(f"Played on {played}"),
         "",
-        *_answers(suite, report, answers, before),
+        *_answers(head.suite, report, answers, before),
+        *_pairs(pairs),
         "",
-        f"![{picture}](pictures/{suite}.png)",
+        f"![{head.picture}](pictures/{head.suite}.png)",
         "",
     ]
     return "\n".join(lines)
+
+
+def _pairs(pairs: Sequence[Comparison]) -> list[str]:
+    """A table of ratios that no ranking has, if there are any."""
+    rows = [
+        f"| {of.first.workload}, {of.first.load} | `{of.first.client}` | `{of.second.client}` | "
+        f"{ratio_words(of.ratio)} | {of.answer} |"
+        for of in pairs
+        if of.ratio is not None
+    ]
+    head = ["", "| work | client | against | ratio | answer |", "|:--|:--|:--|:--|:--|"]
+    return [*head, *rows] if rows else []
 
 
 def _answers(suite: str, report: Report, answers: Answers, before: Sequence[Lead]) -> list[str]:
