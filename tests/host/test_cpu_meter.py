@@ -13,8 +13,10 @@ from cachemark.host.cpu_meter import (
     QueueMeter,
     StealMeter,
     family,
+    family_ns,
     waited_ns,
 )
+from cachemark.host.process import cpu_ns
 from cachemark.host.thread_usage import FamilyUsage, watched
 
 WAITS = 200
@@ -48,6 +50,27 @@ def test_cpu_time_of_a_process_and_its_child_is_counted() -> None:
     assert len(members) == 2
     assert parent == UNKNOWN_NS
     assert both > 1_000_000
+
+
+def test_a_family_has_the_cpu_time_of_a_child_that_ended() -> None:
+    spin = "import time; sum(range(6_000_000)); print(time.process_time_ns(), flush=True)"
+    nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spin!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{nested}; print('ended', flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        told_ns = int(parent.stdout.readline())
+        assert parent.stdout.readline() == "ended\n"
+        own, whole = cpu_ns(parent.pid), family_ns(parent.pid)
+        assert own is not None
+        assert whole is not None
+        parent.communicate("\n")
+    # The kernel counts the child's time in ticks of 10 ms.
+    assert whole - own > told_ns / 2
+    assert family_ns(parent.pid) is None
 
 
 def test_an_ended_process_has_no_cpu_time() -> None:

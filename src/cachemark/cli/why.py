@@ -50,6 +50,19 @@ class Against:
     ] = None
 
 
+@dataclass(frozen=True)
+class Passes:
+    """How often to count, and what besides."""
+
+    repeat: Annotated[int, Parameter(help="number of repetitions, which give the error")] = _REPEAT
+    profile: Annotated[
+        Path | None, Parameter(help="sample functions too, and write flame graphs into this folder")
+    ] = None
+    instructions: Annotated[
+        bool, Parameter(help="count instructions too, under valgrind, which takes minutes")
+    ] = False
+
+
 def why(
     experiment: Annotated[
         str | None,
@@ -69,13 +82,7 @@ def why(
     wire: Annotated[
         Literal["own", "text", "binary", "meta"] | None, Parameter(help="the protocol")
     ] = None,
-    repeat: Annotated[int, Parameter(help="number of repetitions, which give the error")] = _REPEAT,
-    profile: Annotated[
-        Path | None, Parameter(help="sample functions too, and write flame graphs into this folder")
-    ] = None,
-    instructions: Annotated[
-        bool, Parameter(help="count instructions too, under valgrind, which takes minutes")
-    ] = False,
+    passes: Annotated[Passes | None, Parameter(name="*")] = None,
     form: Annotated[WhyForm, Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(help="write to this file")] = None,
 ) -> int:
@@ -84,8 +91,8 @@ def why(
     One caller plays each kind of operation of a mix by itself. docs/why.md explains the sentences
     about differences. The exit status is 1 if a client is not counted.
     """
-    against = against or Against()
-    _check(repeat, against, profile, instructions=instructions)
+    against, passes = against or Against(), passes or Passes()
+    _check(passes, against)
     overrides = Overrides(
         **asdict(work or WorkOptions()),
         client=client,
@@ -97,27 +104,25 @@ def why(
     earlier = _earlier(against.past, planned) if against.past else None
     report = counted_report(
         planned,
-        repeat,
+        passes.repeat,
         earlier,
-        _PROFILE_MS if profile else 0,
+        _PROFILE_MS if passes.profile else 0,
         of_servers=bool(against.server),
-        instructions=instructions,
+        instructions=passes.instructions,
     )
     write_document(report, RENDERERS, form, out)
-    if profile:
-        _write_profiles(report, profile)
+    if passes.profile:
+        _write_profiles(report, passes.profile)
     return FAILED if any(each.failure for each in report.counted) else OK
 
 
-def _check(repeat: int, against: Against, profile: Path | None, *, instructions: bool) -> None:
-    if not _LEAST_REPEAT <= repeat <= _MOST_REPEAT:
+def _check(passes: Passes, against: Against) -> None:
+    if not _LEAST_REPEAT <= passes.repeat <= _MOST_REPEAT:
         allowed = f"{_LEAST_REPEAT} to {_MOST_REPEAT}"
-        raise UsageError(f"--repeat {repeat}: {allowed}", "fewer repetitions have no error")
-    if against.server and profile:
-        raise UsageError("--profile samples functions of clients", "leave out --server")
-    if against.server and instructions:
-        raise UsageError("--instructions counts those of clients", "leave out --server")
-    if instructions and not shutil.which(VALGRIND):
+        raise UsageError(f"--repeat {passes.repeat}: {allowed}", "fewer repetitions have no error")
+    if against.server and (passes.profile or passes.instructions):
+        raise UsageError("--profile and --instructions are about clients", "leave out --server")
+    if passes.instructions and not shutil.which(VALGRIND):
         raise UsageError(f"--instructions needs {VALGRIND}", f"apt-get install {VALGRIND}")
 
 

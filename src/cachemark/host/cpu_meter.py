@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cachemark.host.files import read
-from cachemark.host.process import cpu_clock
+from cachemark.host.process import cpu_clock, cpu_ns
 
 UNKNOWN_NS = -1
 
@@ -96,6 +96,21 @@ class StealMeter:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def family_ns(pid: int) -> int | None:
+    """CPU time of a process, its descendants, and those that ended; None if it is gone.
+
+    A lane of a client may be a process, which ends with its run. The kernel adds its time to the
+    parent's that waits for it, in ticks.
+    """
+    used = cpu_ns(pid)
+    if used is None:
+        return None
+    tick_ns, alive = 1_000_000_000 // os.sysconf("SC_CLK_TCK"), family(pid)
+    stats = [read(Path(f"/proc/{each}/stat")).rpartition(")")[2].split() for each in alive]
+    ended_ns = tick_ns * sum(int(ticks) for stat in stats for ticks in stat[13:15])
+    return used + sum(cpu_ns(each) or 0 for each in alive[1:]) + ended_ns
 
 
 def family(pid: int, root: Path = Path("/proc"), *, of_main_threads: bool = False) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cachemark.host import counters
+from cachemark.host.cpu_meter import family_ns
 from cachemark.host.files import read
 from cachemark.host.kernel_log import KernelLogTail
 from cachemark.host.process import cpu_ns
@@ -192,7 +193,7 @@ class NoiseMonitor:
 
     def _own_ns(self) -> int | None:
         """CPU time of our processes; None if one has ended, since its time is then unknown."""
-        used = [cpu_ns(pid) for pid in [*self._own, *self._awake, os.getpid()]]
+        used = [*map(family_ns, [*self._own, *self._awake]), cpu_ns(os.getpid())]
         known = [ns for ns in used if ns is not None]
         return sum(known) if len(known) == len(used) else None
 

@@ -169,10 +169,7 @@ def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
         foreign_cpu_percent=_most([noise.foreign_cpu_percent for noise in hosts]),
         load_1min=max(noise.load_1min for noise in hosts),
         window_ns=min((noise.window_ns for noise in hosts if noise.window_ns), default=0),
-        counters={
-            name: max(of.counters[name] for of in hosts if name in of.counters) for name in names
-        }
-        | _worst_network(hosts),
+        counters={name: _most_counted(name, hosts) for name in names} | _worst_network(hosts),
         waited_percent=_most([noise.waited_percent for noise in hosts]),
         clock_step_ns=max(steps, key=abs, default=None),
         longest_pause_ns=_most([noise.longest_pause_ns for noise in hosts]),
@@ -186,6 +183,10 @@ def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
 
 def _most(values: Sequence[N | None]) -> N | None:
     return max((value for value in values if value is not None), default=None)
+
+
+def _most_counted(name: str, hosts: Sequence[HostNoise]) -> int:
+    return max(noise.counters[name] for noise in hosts if name in noise.counters)
 
 
 def _worst_network(hosts: Sequence[HostNoise]) -> dict[str, int]:
