@@ -57,15 +57,16 @@ class Suite:
     """A suite of the book: the options of its run, and what its picture shows.
 
     `pages` are the options of the runs with the cells of the published page, if it takes others.
-    Without the environment variable `pages_need`, if there is one, they are not played. `pairs` are
-    clients that no ranking has together, the base first, and the question asks for their ratio.
+    Without the environment variable `pages_need`, if there is one, they are not played. `base` is a
+    client whose ratios to `others` the question asks for, and no ranking has.
     """
 
     options: tuple[str, ...]
     picture: str
     pages: tuple[tuple[str, ...], ...] = ()
     pages_need: str = ""
-    pairs: tuple[tuple[str, str], ...] = ()
+    base: str = ""
+    others: tuple[str, ...] = ()
 
 
 def _options(name: str, values: str) -> tuple[str, ...]:
@@ -88,6 +89,17 @@ _RUBY_STORES = """
     ruby/memcached_store@defaults?values=array&local_cache=on
 """
 
+# One set, as clients of several sets that never meet have no first.
+_RUBY_SET = """
+    ruby/dalli ruby/memcache-client ruby/memcached ruby/mem_cache_store@defaults?values=array
+    ruby/mem_cache_store@defaults?values=array&local_cache=on
+    ruby/memcached_store@defaults?values=array
+    ruby/memcached_store@defaults?values=array&local_cache=on
+"""
+_PYTHON_SET = """
+    native python/socket python/pymemcache python/pylibmc python/python-memcached pypy/socket
+    pypy/pymemcache
+"""
 # By time and in turns: answers need this, where the page's workloads end after some operations.
 _IN_TURNS = ("--quick", "--measure-ms", "250", "--set", "design=rounds", "--blocks", "6")
 # Without an A/A test: a page's figures have no answers, and its archive takes less room.
@@ -127,6 +139,7 @@ SUITES = {
         (
             *("--quick", "--set", "design=rounds", "--blocks", "6"),
             *_options("--workload", "set get multiget store-mixed store-big-read-multi"),
+            *_options("--client", _RUBY_SET),
         ),
         "Operations per second of Ruby clients and Rails stores, five cells",
         (
@@ -154,8 +167,12 @@ SUITES = {
         "QUICKCACHED_HOME",
     ),
     "emcache": Suite(
-        (*_IN_TURNS, *_options("--workload", "get set-noreply")),
-        "Operations per second of Python and PyPy clients, three workloads",
+        (
+            *_IN_TURNS,
+            *_options("--workload", "get set-noreply"),
+            *_options("--client", _PYTHON_SET),
+        ),
+        "Operations per second of Python and PyPy clients, two workloads",
         (("--quick",),),
     ),
     "inprocess-vs-network": Suite(
@@ -168,11 +185,8 @@ SUITES = {
                 *_options("--client", _CONSTCACHE_CLIENTS),
             ),
         ),
-        pairs=(
-            ("php/memcached", "php/apcu?entries_hint=1048576"),
-            ("php/memcached", "php/shared-store?memory=2g&hash_power=16"),
-            ("php/memcached", "native/shm?memory=2g&hash_power=20"),
-        ),
+        base="php/memcached",
+        others=("php/apcu?entries_hint=1048576", "php/shared-store?memory=2g&hash_power=16"),
     ),
 }
 
@@ -266,9 +280,12 @@ def readme(text: str, run: Run) -> str:
     return f"{before}{mark}```\n{answers.strip()}\n```\n{rest}"
 
 
-def ratios(run: Run, pairs: Sequence[tuple[str, str]]) -> list[Comparison]:
-    """The ratios of the rates of pairs of clients, the base first, in each cell that they share."""
-    compared = [compare_stored([run], [], CellFilter(), ("rate",), None, cells=of) for of in pairs]
+def ratios(run: Run, base: str, others: Sequence[str]) -> list[Comparison]:
+    """The rates of clients relative to that of a base, in each cell that they share."""
+    rate = ("rate",)
+    compared = [
+        compare_stored([run], [], CellFilter(), rate, None, cells=(base, of)) for of in others
+    ]
     return [of for report in compared for row in report.rows for of in row.comparisons]
 
 
@@ -286,7 +303,7 @@ def draw(suites: list[str]) -> dict[Path, bytes]:
             answers = run_answers(run.header.experiment, run.outcomes())
             of = SUITES[suite]
             head = Head(suite, " ".join(["cachemark run", suite, *of.options]), of.picture)
-            sections.append(section(head, report, answers, before, ratios(run, of.pairs)))
+            sections.append(section(head, report, answers, before, ratios(run, of.base, of.others)))
             pages = [of for of in page_archives_of(suite) if of.exists()]
             of_pages = [load_report(stored(of, folder)) for of in pages]
             beside += published(suite, [*of_pages, report])

@@ -70,34 +70,27 @@ def section(
 
 
 def _pairs(pairs: Sequence[Comparison]) -> list[str]:
-    """A table of ratios that no ranking has, if there are any."""
+    """A table of ratios to one client that no ranking has, if there are any."""
     rows = [
-        f"| {of.first.workload}, {of.first.load} | `{of.first.client}` | `{of.second.client}` | "
-        f"{ratio_words(of.ratio)} | {of.answer} |"
+        f"| {of.first.workload}, {of.first.load} | `{of.first.client}` | {ratio_words(of.ratio)} |"
         for of in pairs
         if of.ratio is not None
     ]
-    head = ["", "| work | client | against | ratio | answer |", "|:--|:--|:--|:--|:--|"]
-    return [*head, *rows] if rows else []
+    base = "".join(f"| work | client | ratio to `{of.second.client}` |" for of in pairs[:1])
+    return ["", base, "|:--|:--|:--|", *rows] if rows else []
 
 
 def _answers(suite: str, report: Report, answers: Answers, before: Sequence[Lead]) -> list[str]:
-    """The lines of a suite's answers: a table of its rankings, and the other sentences.
-
-    README has the sentences of `quick`.
-    """
+    """A table of a suite's rankings; its report has the other sentences, for `quick` README."""
     earlier = {(lead.suite, lead.work): lead for lead in before}
     found = leads(suite, report, answers)
     rows = [_row(lead, own, earlier.get((suite, lead.work))) for lead, own in found]
-    in_table = tuple(f"{lead.work}: " for lead, _ in found)
-    rest = [_wrapped(of, "- ") for of in report.answers if not of.startswith(in_table)]
-    if suite == "quick":
-        rest = ["[README](../README.md#what-make-bench-prints) has the other answers."]
+    readme = "[README](../README.md#what-make-bench-prints) has the other answers."
     head = [
         "| work | first | second | ratio | answer | own error | before |",
         "|:--|:--|:--|:--|:--|--:|:--|",
     ]
-    return [*head, *rows, *([""] if rest else []), *rest]
+    return [*head, *rows, *(["", readme] if suite == "quick" else [])]
 
 
 def leads(suite: str, report: Report, answers: Answers) -> list[tuple[Lead, float]]:
@@ -140,21 +133,16 @@ def _before(before: Lead | None, now: Lead) -> str:
         return "same"
     if before.answer == "no first":
         return before.answer
-    return f"{_code(before.first)} / {_code(before.second)} {before.ratio}, {before.answer}"
+    return f"{_code(before.first)}, {before.answer}"
 
 
 def _code(name: str) -> str:
     return name if name == "–" else f"`{name}`"
 
 
-def _wrapped(text: str, bullet: str = "") -> str:
+def _wrapped(text: str) -> str:
     return textwrap.fill(
-        one_line(text),
-        _PROSE_COLUMNS,
-        initial_indent=bullet,
-        subsequent_indent=" " * len(bullet),
-        break_long_words=False,
-        break_on_hyphens=False,
+        one_line(text), _PROSE_COLUMNS, break_long_words=False, break_on_hyphens=False
     )
 
 

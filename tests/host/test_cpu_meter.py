@@ -52,7 +52,7 @@ def test_cpu_time_of_a_process_and_its_child_is_counted() -> None:
     assert both > 1_000_000
 
 
-def test_a_family_has_the_cpu_time_of_a_child_that_ended() -> None:
+def test_a_family_counts_a_child_that_ended() -> None:
     spin = "import time; sum(range(6_000_000)); print(time.process_time_ns(), flush=True)"
     nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spin!r}])"
     with subprocess.Popen(

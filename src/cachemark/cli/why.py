@@ -88,8 +88,7 @@ def why(
 ) -> int:
     """Count CPU time, system calls, segments and bytes of one operation of each client.
 
-    One caller plays each kind of operation of a mix by itself. docs/why.md explains the sentences
-    about differences. The exit status is 1 if a client is not counted.
+    One caller plays each kind of a mix by itself. docs/why.md explains the sentences.
     """
     against, passes = against or Against(), passes or Passes()
     _check(passes, against)
