@@ -63,6 +63,9 @@ class Passes:
     ] = False
 
 
+_USUAL = Passes()
+
+
 def why(
     experiment: Annotated[
         str | None,
@@ -90,7 +93,7 @@ def why(
 
     One caller plays each kind of a mix by itself. docs/why.md explains the sentences.
     """
-    against, passes = against or Against(), passes or Passes()
+    against, passes = against or Against(), passes or _USUAL
     _check(passes, against)
     overrides = Overrides(
         **asdict(work or WorkOptions()),
@@ -101,14 +104,7 @@ def why(
     )
     planned = _planned(experiment, overrides)
     earlier = _earlier(against.past, planned) if against.past else None
-    report = counted_report(
-        planned,
-        passes.repeat,
-        earlier,
-        _PROFILE_MS if passes.profile else 0,
-        of_servers=bool(against.server),
-        instructions=passes.instructions,
-    )
+    report = counted_report(planned, passes, earlier, of_servers=bool(against.server))
     write_document(report, RENDERERS, form, out)
     if passes.profile:
         _write_profiles(report, passes.profile)
@@ -169,14 +165,12 @@ def _earlier(path: Path, planned: Experiment) -> WhyReport:
 
 def counted_report(
     planned: Experiment,
-    repeat: int = _REPEAT,
+    passes: Passes = _USUAL,
     earlier: WhyReport | None = None,
-    profile_ms: int = 0,
     *,
     of_servers: bool = False,
-    instructions: bool = False,
 ) -> WhyReport:
-    """Count the experiment's clients, and sample each kind for `profile_ms`. Raises UsageError.
+    """Count the experiment's clients, and sample each kind if asked. Raises UsageError.
 
     `of_servers`: its servers, as its client plays. `earlier`: each one's base, or the first's.
     """
@@ -195,10 +189,10 @@ def counted_report(
             workload=workload,
             load=load,
             placement=planned.placement,
-            repeat=repeat,
+            repeat=passes.repeat,
             seed=planned.seed,
-            profile_ms=profile_ms,
-            instructions=instructions,
+            profile_ms=_PROFILE_MS if passes.profile else 0,
+            instructions=passes.instructions,
         )
         counted = count(plan, engine, progress)
     untraced = system_calls.missing_reason()
@@ -208,7 +202,7 @@ def counted_report(
         server="the embedded server",
         player=names[0] if of_servers else "",
         work=_work_in_words(workload),
-        repeat=repeat,
+        repeat=passes.repeat,
         counted=works,
         differences=differences(works, counted.unit_costs, of_servers=of_servers),
         unit_costs=counted.unit_costs,
