@@ -300,15 +300,12 @@ def _short(label: str) -> str:
 def _footer(canvas: Canvas, report: Report, drawn: Sequence[Panel], down: float) -> float:
     units = list(dict.fromkeys(panel.unit for panel in drawn))
     arrows = next((note for panel in drawn if (note := clipped_note(panel.items))), "")
+    marked = any("~" in i.ratio for p in drawn for i in p.items)
     for line in textwrap.wrap(
         f"{' or '.join(units).capitalize()}. {LINES_ACROSS}"
         + (" Hollow: a single trial." if any(i.hollow for p in drawn for i in p.items) else "")
         + (f" {arrows}" if arrows else "")
-        + (
-            " ~: no difference is shown."
-            if any("~" in i.ratio for p in drawn for i in p.items)
-            else ""
-        ),
+        + (" ~: 1 is in the interval." if marked else ""),
         150,
     ):
         canvas.words(_MARGIN, down, line, "faint", size=_SMALL)
