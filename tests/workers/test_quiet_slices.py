@@ -20,7 +20,11 @@ SLICE = Slice(length_us=20_000, lead_in_us=5_000)
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_slices_leave_nothing_in_the_log(name: str, tmp_path: Path) -> None:
+def test_slices_leave_nothing_in_the_log(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Java says that it has found these.
+    monkeypatch.delenv("JDK_JAVA_OPTIONS", raising=False)
     client = CLIENTS[name]
     if missing := client.missing():
         pytest.skip(f"{missing}: {client.setup}")
