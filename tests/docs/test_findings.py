@@ -13,10 +13,9 @@ import pytest
 from tests.conftest import ROOT
 from tests.docs.test_data import rows
 
-# C and PHP have only compiled libraries here.
-FINDINGS = [
-    row for row in rows("why-findings-2026-11") if not row["client"].startswith(("c/", "php/"))
-]
+# Only the compiled libraries of these are here.
+COMPILED = ("c/", "php/", "perl/fast")
+FINDINGS = [row for row in rows("why-findings-2026-11") if not row["client"].startswith(COMPILED)]
 WORKERS = ROOT / "workers"
 GEMS = {"dalli": "dalli", "mem_cache_store": "activesupport"}
 MODULES = {"gomemcache": "bradfitz", "gomemcache-grafana": "grafana"}
@@ -32,13 +31,19 @@ def said(*command: str) -> str:
 
 def folders(language: str, library: str, version: str) -> list[Path]:
     """Where the library's sources may be on this machine."""
-    if language == "python":
-        return [*(WORKERS / "python" / ".venv" / "lib").glob("python3*/site-packages")]
+    modules = WORKERS / "node" / "node_modules"
+    installed = {
+        "python": [*(WORKERS / "python" / ".venv" / "lib").glob("python3*/site-packages")],
+        "node": [modules / library, modules],
+        "perl": [Path(of) for of in said("perl", "-e", 'print join ":", @INC').split(":")],
+    }
+    if language in installed:
+        return installed[language]
     if language == "rust":
         sources = Path.home() / ".cargo" / "registry" / "src"
         return [*sources.glob(f"*/{library}-{version}")]
-    if language == "go" and (modules := said("go", "env", "GOMODCACHE")):
-        return [Path(modules) / "github.com" / MODULES[library] / f"gomemcache@{version}"]
+    if language == "go" and (cache := said("go", "env", "GOMODCACHE")):
+        return [Path(cache) / "github.com" / MODULES[library] / f"gomemcache@{version}"]
     if language == "ruby":
         asked = f"puts Gem::Specification.find_by_name('{GEMS[library]}').full_gem_path"
         found = said("ruby", "-e", asked)
