@@ -75,7 +75,7 @@ class RunOptions:
         int | None, _work("play this number of operations in the window of each trial")
     ] = None
     measure_ms: Annotated[
-        int | None, _work("length of the measured window of each trial, in ms")
+        int | None, _work("length of the measured window in ms, also in place of a suite's --ops")
     ] = None
     # Options of `drive`, understood here too; the help has one way for each.
     duration: Annotated[str | None, Parameter(group=_WORK, show=False)] = None

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cachemark.host import process
-from cachemark.host.files import read
+from cachemark.host.cpu_meter import family
 
 PROGRAM = "perf"
 # Debian builds libraries without frame pointers; a virtual machine has no counter of cycles.
@@ -23,11 +23,6 @@ _NO_NAME, _KERNEL = "[unknown]", "[kernel]"
 _OWN = re.compile(r"<?worker::.*|(?!_)[^:]+")
 
 
-def with_children(pid: int) -> list[str]:
-    """A process and its children, whose play some languages' lanes are."""
-    return [str(pid), *read(Path(f"/proc/{pid}/task/{pid}/children")).split()]
-
-
 @contextmanager
 def sampled(pid: int, path: Path) -> Generator[None]:
     """Sample a process and its children meanwhile; then the file has their stacks, or why not."""
@@ -36,7 +31,7 @@ def sampled(pid: int, path: Path) -> Generator[None]:
         yield
         return
     data = path.with_suffix(".data")
-    pids = with_children(pid)
+    pids = map(str, family(pid))
     ours, theirs = socket.socketpair()
     number = theirs.fileno()
     options = [f"--pid={','.join(pids)}", f"--control=fd:{number},{number}", f"--output={data}"]

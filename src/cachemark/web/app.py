@@ -45,8 +45,10 @@ def make_app(shared: Context) -> Guard:
 
 
 def _routes() -> list[BaseRoute]:
+    style_sheet = Response(html.style_sheet(), media_type="text/css")
+    script = Response(html.script_text(), media_type="text/javascript")
     return [
-        Route("/", RedirectResponse("/runs")),
+        Route("/", RedirectResponse("/runs"), methods=["GET"]),
         Route("/login", login.login_page),
         Route("/login", login.login, methods=["POST"]),
         Route("/runs", runs.run_list),
@@ -72,9 +74,9 @@ def _routes() -> list[BaseRoute]:
         Route("/import", import_run.import_page),
         Route("/import", import_run.import_archive, methods=["POST"]),
         Mount("/docs", site.site),
-        Route("/favicon.ico", RedirectResponse("/assets/icon.svg")),
-        Route("/assets/report.css", Response(html.style_sheet(), media_type="text/css")),
-        Route("/assets/report.js", Response(html.script_text(), media_type="text/javascript")),
+        Route("/favicon.ico", RedirectResponse("/assets/icon.svg"), methods=["GET"]),
+        Route("/assets/report.css", style_sheet, methods=["GET"]),
+        Route("/assets/report.js", script, methods=["GET"]),
         Mount("/assets", StaticFiles(directory=str(resources.files("cachemark.web") / "assets"))),
     ]
 
