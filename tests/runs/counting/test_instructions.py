@@ -23,7 +23,12 @@ def counted(client: ClientSpec, folder: Path, *kinds: str) -> dict[str, Counts]:
     tapes = TapeCache(process.binary_path(), folder)
     for kind in kinds:
         workload = Workload(
-            name=kind, mix={kind: 1}, keys=Keys(count=50), values=Values(size="100"), run=50
+            name=kind,
+            mix={kind: 1},
+            keys=Keys(count=50),
+            values=Values(size="100"),
+            run=50,
+            records=200,
         )
         tape = tapes.get(workload, load, Timing(), 1)
         works.append(Work(kind=kind, workload=workload, load=load, tape=tape))

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from cachemark.endpoints.clients import ClientSpec
 from cachemark.endpoints.servers import RunningServer
-from cachemark.host.perf import with_children
+from cachemark.host.cpu_meter import family
 from cachemark.model.counts import Counts
 from cachemark.model.errors import TrialError
 from cachemark.runs.counting.player import CountingPlace, CountingPlayer, Work, playing
@@ -17,6 +17,8 @@ VALGRIND = "valgrind"
 _OPTIONS = ("-q", "--tool=callgrind", "--trace-children=yes", "--combine-dumps=no")
 # Plays of about 1 and 2 s, as threads beside the caller have instructions of their own.
 _OPS, _MOST_OPS, _PLAY_NS, _DUMP_S = 100, 20_000, 1e9, 60
+# A worker reads its tape a hundred times as slowly.
+_READY_S = 600.0
 _TOTAL = re.compile(r"^summary: (\d+)", re.MULTILINE)
 
 
@@ -30,7 +32,9 @@ def count_instructions(
     with TemporaryDirectory(dir=place.folder) as folder:
         counter = [VALGRIND, *_OPTIONS, f"--callgrind-out-file={folder}/%p", "--"]
         try:
-            with playing(client, place.worker_cpus, lambda of: [*counter, *of]) as player:
+            with playing(
+                client, place.worker_cpus, lambda of: [*counter, *of], ready_s=_READY_S
+            ) as player:
                 return {work.kind: _count(player, work, server, Path(folder)) for work in works}
         except (TrialError, OSError, subprocess.SubprocessError):
             return {}
@@ -52,7 +56,7 @@ def _instructions(player: CountingPlayer, ops: int, folder: Path) -> int:
     """
     player.play(ops)
     (worker,) = player.fleet.workers
-    for pid in with_children(worker.pid):
+    for pid in family(worker.pid):
         dump = ["vgdb", f"--pid={pid}", "dump"]
         subprocess.run(dump, check=True, capture_output=True, timeout=_DUMP_S)
     total = 0

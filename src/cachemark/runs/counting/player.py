@@ -58,14 +58,18 @@ def server_of(client: ClientSpec) -> ServerSpec:
 class CountingPlayer:
     """One worker of a client, with one caller.
 
-    `allocations` is the file of the allocator that counts, if the worker has one.
+    `allocations` is the file of the allocator that counts, if the worker has one. `ready_s`: it
+    answers, and prepares its work, within this time.
     """
 
-    def __init__(self, client: ClientSpec, fleet: Fleet, allocations: Path | None) -> None:
+    def __init__(
+        self, client: ClientSpec, fleet: Fleet, allocations: Path | None, ready_s: float
+    ) -> None:
         self.client = client
         self.fleet = fleet
-        self.ready = fleet.hello(_READY_S)
+        self.ready = fleet.hello(ready_s)
         self._allocations = allocations
+        self._ready_s = ready_s
 
     def lacking(self, work: Work, server: RunningServer) -> str:
         """The reason why the client cannot play this work; empty if it can."""
@@ -77,7 +81,7 @@ class CountingPlayer:
 
     def prepare(self, work: Work, server: RunningServer) -> None:
         """Connect, and store the keys. Raises TrialError, UnsupportedError."""
-        self.fleet.prepare(self._request(work, server), _READY_S)
+        self.fleet.prepare(self._request(work, server), self._ready_s)
         run_prefill(lambda: self.fleet.run(RunRequest(phase="prefill"), _WATCH))
 
     def _request(self, work: Work, server: RunningServer) -> Prepare:
@@ -136,17 +140,18 @@ def playing(
     *,
     variables: Mapping[str, object] | None = None,
     allocations: Path | None = None,
+    ready_s: float = _READY_S,
 ) -> Generator[CountingPlayer]:
     """Start a worker of a client on these CPUs; another program may be wrapped around its command.
 
-    `variables` are added to its environment. `allocations` as in `CountingPlayer`. Raises
-    TrialError, UnsupportedError.
+    `variables` are added to its environment. `allocations` and `ready_s` as in
+    `CountingPlayer`. Raises TrialError, UnsupportedError.
     """
     client.client.require()
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     command = ["env", *settings, *client.client.command] if settings else client.client.command
     with Fleet(list(wrapped(command)), 1, cpus=cpus, name=client.client.id) as fleet:
-        yield CountingPlayer(client, fleet, allocations)
+        yield CountingPlayer(client, fleet, allocations, ready_s)
         fleet.bye()
 
 
