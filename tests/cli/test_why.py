@@ -76,6 +76,13 @@ def test_a_client_without_a_sampler_gets_no_folder(inside: Inside, tmp_path: Pat
     assert not (tmp_path / "flames").exists()
 
 
+def test_a_client_without_the_last_kind_keeps_its_version(inside: Inside) -> None:
+    said = inside("why", "--client", "reference", "--mix", "get=1,mget=1", "--repeat", "3")
+    assert said.returncode == 1, said.stderr
+    assert "Versions: reference 1." in said.stdout
+    assert "reference was not counted: reference has no mget." in said.stdout
+
+
 @pytest.mark.slow("counts two servers")
 def test_two_builds_of_a_server_have_their_causes_counted() -> None:
     compared = msgspec.structs.replace(

@@ -81,3 +81,15 @@ def test_a_finding_names_functions_that_its_library_has(number: int) -> None:
         for name in named.split(", "):
             function = re.split(r"::|\.", name)[-1]
             assert re.search(rb"\b%s\b" % function.encode(), text), f"{file} has no {name}"
+
+
+@pytest.mark.parametrize("row", rows("why-findings-2026-11"), ids=lambda row: row["client"])
+def test_a_findings_link_shows_the_line_of_its_function(row: dict[str, str]) -> None:
+    path, _, line = row["source"].partition("#L")
+    assert not re.search(r"/blob/(main|master|v1\.x)/", path)
+    places = dict(place.split(": ") for place in row["place"].split("; "))
+    (file,) = [of for of in places if Path(of).stem == Path(path).stem]
+    function = re.split(r"::|\.", places[file].split(", ")[0])[-1]
+    if row in FINDINGS and file.endswith(Path(path).suffix) and ".java" not in file:
+        text = source(row["client"], row["version"], file)
+        assert not text or function.encode() in text.splitlines()[int(line) - 1]

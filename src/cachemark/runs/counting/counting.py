@@ -209,11 +209,11 @@ def _joined(*parts: Counts | None) -> Counts:
 
 def _counted(text: str, kind: str, tallies: Sequence[_Tally]) -> CountedWork:
     """The counts of one client and kind in all repetitions, or the first failure."""
+    of = CountedWork(client=text, version=tallies[-1].version, kind=kind)
     found = [tally.counts[kind] for tally in tallies]
-    for failure in (each for each in found if isinstance(each, str)):
-        return CountedWork(client=text, kind=kind, failure=failure)
-    counts = [each for each in found if isinstance(each, Counts)]
-    return CountedWork(client=text, version=tallies[-1].version, kind=kind, repetitions=counts)
+    failures = [each for each in found if isinstance(each, str)]
+    counts = [each for each in found if isinstance(each, Counts) and not failures]
+    return msgspec.structs.replace(of, repetitions=counts, failure="".join(failures[:1]))
 
 
 def measured_unit_costs(cpus: str, peer_cpus: str) -> UnitCosts:
