@@ -37,7 +37,6 @@ from cachemark.analysis.stored_runs import RunValue, compare_run_values
 from cachemark.model import histogram
 from cachemark.model.client_name import REPEAT_SUFFIX
 from cachemark.model.outcome import Cell
-from cachemark.model.plan import repetition_of
 from cachemark.model.protocol import Operation
 
 RATE = ROUND_FIGURES["rate"]
@@ -156,28 +155,6 @@ def own_error(groups: int) -> Callable[[Random], bool]:
     return wrong
 
 
-def table(arms: int, *, twice: bool = False) -> Callable[[Random], bool]:
-    """Whether all intervals beside the first of a table of equal arms hold; one may play twice."""
-    cells = [cell(f"c{number}") for number in range(arms)]
-    played = cells + [repetition_of(cells[0])] * twice
-
-    def holds(draw: Random) -> bool:
-        run = looked(dict.fromkeys(played, 1.0), dict.fromkeys(played, 0.05), draw)
-        first, *others = standing(run, cells, RATE).ranks
-        rows = [
-            holding_together(
-                run, compare_chosen(run, (of.cell, first.cell), "rate"), math.comb(arms, 2)
-            )
-            for of in others
-        ]
-        return all(
-            of.ratio and of.ratio.low and of.ratio.high and of.ratio.low <= 1 <= of.ratio.high
-            for of in rows
-        )
-
-    return holds
-
-
 # The winner.
 
 
@@ -186,6 +163,7 @@ def named(
 ) -> Callable[[Random], str]:
     """The first at the first look that names one; empty if none does."""
     cells = [cell(chr(ord("A") + number)) for number in range(len(truths))]
+    (question,) = questions_of(cells)
     end = looks[-1] if looks else SITTINGS
     rule = StopRule(margin=margin, looks=looks, planned=end)
 
@@ -199,7 +177,7 @@ def named(
         )
         for at in looks or (end,):
             part = {key: arms for key, arms in run.sittings.items() if key.block < at}
-            found = standing(look(part, rule, final=at == end), cells, RATE)
+            found = standing(look(part, rule, final=at == end), question, RATE)
             if found.lead is not None and found.lead.answer == "better":
                 return found.lead.first.client
         return ""

@@ -38,8 +38,8 @@ from claimed_runs import (
     search_too_low,
     settled_wrongly,
     stored,
-    table,
 )
+from claimed_tables import left_open, table
 from shared_cpu import Shared, length_ms, told
 
 from cachemark.analysis.rounds.looks import LOOKS
@@ -116,6 +116,12 @@ def _equal() -> list[Claim]:
         Claim("table: all intervals of 8 equal arms hold", 0.95, table(8)),
         Claim("table: all intervals of 13 equal arms hold", 0.95, table(13)),
         Claim("table: the same of 8, one played twice", 0.95, table(8, twice=True)),
+        *[
+            Claim(f"table: the same of {arms}, one leads by {lead - 1:.0%}", 0.95, holds)
+            for arms, lead, deviation in ((3, 1.06, 0.03), (6, 1.1, 0.04))
+            for holds in [table(arms, lead=lead, deviation=deviation)]
+        ],
+        Claim("table: 6 arms, an answer is beside 1", 0.0, left_open(6, 1.1, 0.04)),
         *[
             Claim(
                 f"compare: all shown intervals of 6 equal arms hold, {sittings} sittings"

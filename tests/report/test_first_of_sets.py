@@ -16,6 +16,7 @@ from cachemark.report.build import build
 from cachemark.report.conclusions import conclusion_rows, one_sentence
 from cachemark.report.model import ClientRow, Group, Report
 from cachemark.report.plots.ranking import leader
+from cachemark.report.tables import share_text
 from tests.builders import rounds as made
 from tests.builders.outcomes import experiment, header
 
@@ -95,6 +96,10 @@ def choices(group: Group) -> list[ClientRow]:
 
 # One sitting, two sets: a row had the rate of the first, and a ratio of 1.18 to it.
 @example(Design(2, 2, 1, 1, native=False, deviation=0.3, missing=0, seed=2))
+# The test of the first against the second had p = 0.02, the interval for all ten pairs had 1 in it.
+@example(Design(1, 2, 3, 6, native=False, deviation=0.03, missing=0, seed=4))
+# The same beside a yardstick.
+@example(Design(1, 2, 3, 6, native=True, deviation=0.03, missing=0, seed=4))
 @settings(max_examples=60, deadline=None)
 @given(designs)
 def test_nobody_is_named_first_whom_another_one_is_ahead_of(design: Design) -> None:
@@ -115,6 +120,7 @@ def test_nobody_is_named_first_whom_another_one_is_ahead_of(design: Design) -> N
         assert first in line
         assert "No first is named" not in render(found, 200)
         check_ratios(choices(group), rates)
+        check_intervals(group)
 
 
 def check_nobody(found: Report, line: str) -> None:
@@ -138,6 +144,28 @@ def check_ratios(rows: list[ClientRow], rates: list[float]) -> None:
         assert ratio is not None
         assert ratio.value <= 1
         assert ratio.value == pytest.approx(rate / rates[0])
+
+
+def check_intervals(group: Group) -> None:
+    """The lead has the interval of the second's row, and no interval leaves a named first open."""
+    _, second, *_ = choices(group)
+    assert group.lead is not None
+    assert second.comparison is not None
+    lead, behind = group.lead.reversed().ratio, second.comparison.ratio
+    assert lead is not None
+    assert behind is not None
+    if behind.low is None or behind.high is None or lead.low is None or lead.high is None:
+        return
+    assert (lead.low, lead.high) == pytest.approx((behind.low, behind.high))
+    reach = 1 + experiment([]).margin_percent / 100
+    for row in choices(group)[1:]:
+        of = row.comparison.ratio if row.comparison else None
+        if group.lead.answer == "better":
+            assert of is not None
+            assert (of.high or 1) < 1
+            assert " ~" not in share_text(row)
+    if group.lead.answer == "equal":
+        assert 1 / reach <= behind.low < behind.high <= reach
 
 
 def _two_sets(bridge: float) -> Report:

@@ -206,10 +206,10 @@ def _rates(rates: Sequence[FoundRate], text: str, objective: Objective) -> Secti
                  f"its {objective.percentile}", "next rate", "its result", "closed loop"],
         rows=[_row(one, shown, objective) for one in rates],
         notes=["Rates are offered operations per second. Of several searches, the row has the one "
-               "with the median rate; the interval (95 %) is made of all trials of all searches, "
-               "and the range is that of their rates. Each search begins below the rate of a "
-               "closed loop of the same callers; like what is offered, it has operations that "
-               "store nothing, too."],
+               "with the median rate; the interval (95 %, each row by itself) is made of all "
+               "trials of all searches, and the range is that of their rates. Each search begins "
+               "below the rate of a closed loop of the same callers; like what is offered, it has "
+               "operations that store nothing, too."],
         prose=True,
     )  # fmt: skip
 

@@ -185,13 +185,10 @@ def share_text(row: ClientRow) -> str:
 
 
 def _shows_none(of: Comparison) -> bool:
-    """Whether the interval has 1 in it, or there is none and no answer.
-
-    The interval holds for all pairs together: it may have 1 in it though the pair is answered.
-    """
+    """Whether the interval has 1 in it, or there is none and no answer."""
     if of.ratio is None or of.ratio.low is None or of.ratio.high is None:
         return of.answer in ("open", "equal")
-    return of.ratio.low <= 1 <= of.ratio.high
+    return of.ratio.low < 1 < of.ratio.high
 
 
 def _percentiles(kind: KindSummary) -> list[str]:

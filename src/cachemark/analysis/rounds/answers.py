@@ -4,7 +4,6 @@ The same function serves the display of a run that goes on, and its report. Only
 handed in: with half of a block's outcomes, the last look would come too early for some arms.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -179,7 +178,7 @@ def answers(
         answered_at=looked.answered_at,
         next_look=None if final else next((at for at in rule.looks if at > looked.played), None),
         groups=groups,
-        carry_over=_carry_over(sittings),
+        carry_over=[table for of in _whole_sets(sittings) if (table := carry_over(of))],
         drifts=[of for arms in _whole_sets(sittings) for of in drifts(arms)] if final else [],
         halves=slice_halves(sittings),
         steal=steal(sittings),
@@ -215,7 +214,7 @@ def _with_history(looked: Looked, group: GroupAnswer) -> GroupAnswer:
 def _ranking(looked: Looked, question: Question, tested: Tested) -> Ranking:
     figure = ROUND_FIGURES[tested.figure]
     bound = tested.errors.of_twice((question.cells[0], question.cells[-1]))
-    ranked = standing(looked, question.cells, figure, tested.errors)
+    ranked = standing(looked, question, figure, tested.errors)
     decisions = {pair: tested.pairs[pair] for pair in question.family}
     pairs = compare_pairs(looked, decisions, figure.name, tested.family_sizes[question.kind])
     table = _Table(looked, tested, pairs, ranked, question)
@@ -255,15 +254,16 @@ class _Table:
         self._question, self._known = question, dict(pairs)
         unknown = not found.ranks or found.no_first in ("apart", "circle")
         self._winner = None if unknown else found.ranks[0].cell
-        rows = len(question.cells) + len(question.beside)
-        self._pairs_of_rows = math.comb(rows, 2)
+        self._behind = {of.second: of.reversed() for of in found.against if found.ahead}
 
     def lead(self) -> Comparison | None:
         """The lead, with the interval that it has in the table."""
         return self._together(self._found.lead) if self._found.lead else None
 
     def place(self, of: Rank) -> Place:
-        to_winner = self._ratio(of.cell, self._winner) if self._winner else None
+        to_winner = self._behind.get(of.cell)
+        if to_winner is None and self._winner:
+            to_winner = self._ratio(of.cell, self._winner)
         return Place(
             cell=of.cell,
             name=self._question.name(of.cell),
@@ -273,8 +273,10 @@ class _Table:
             to_reference=self._ratio(of.cell, self._question.reference),
         )
 
-    def _together(self, comparison: Comparison) -> Comparison:
-        return holding_together(self._looked, comparison, self._pairs_of_rows)
+    def _together(self, of: Comparison) -> Comparison:
+        """The comparison with an interval that holds for the table, and agrees with its answer."""
+        apart = self._found.ahead if {of.first, of.second} & self._behind.keys() else 1.0
+        return holding_together(self._looked, of, self._question.pairs_of_rows, apart)
 
     def _ratio(self, cell: Cell, other: Cell) -> Comparison | None:
         """The comparison cell / other; None for a cell with itself."""
@@ -284,15 +286,13 @@ class _Table:
             return self._known[cell, other]
         if (other, cell) in self._known:
             return self._known[other, cell].reversed()
-        pair, figure, choices = (cell, other), self._tested.figure, self._question.cells
-        bound = self._tested.errors.of(pair)
-        if cell in choices and other in choices:
-            # The family of a large group has pairs with the reference only.
-            size = self._tested.all_pairs[self._question.kind]
-            return compare_chosen(self._looked, pair, figure, size, bound=bound)
+        pair, figure = (cell, other), self._tested.figure
+        # The family of a large group has pairs with the reference only.
+        size = self._tested.all_pairs[self._question.kind]
         if cell in self._question.beside:
-            return compare_chosen(self._looked, pair, figure, bound=bound)
-        return describe(self._looked, pair, figure)
+            size = self._question.pairs_of_rows
+        bound = self._tested.errors.of(pair)
+        return compare_chosen(self._looked, pair, figure, size, bound=bound)
 
 
 def _over_sittings(of: Comparison) -> Comparison:
@@ -318,11 +318,6 @@ def _rate_and_cpu(rankings: dict[str, Ranking]) -> list[RateAndCpu]:
             continue
         found.append(RateAndCpu(rate=rate, cpu=cpu, verdict=verdict))
     return found
-
-
-def _carry_over(sittings: Sittings) -> list[CarryOverTable]:
-    tables = [carry_over(of) for of in _whole_sets(sittings)]
-    return [table for table in tables if table is not None]
 
 
 def _whole_sets(sittings: Sittings) -> list[dict[SittingKey, Mapping[Cell, ArmFigures]]]:

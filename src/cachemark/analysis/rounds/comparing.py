@@ -164,13 +164,9 @@ def compare_chosen(
     tests.
     """
     decision = decide_chosen(
-        _answerable(looked, [pair], figure)[pair],
-        looked.rule,
-        pairs,
-        more_is_better=COMPARED_FIGURES[figure].more_is_better,
-        bound=bound,
-        pairs_apart=pairs_apart,
-    )
+        _answerable(looked, [pair], figure)[pair], looked.rule, pairs, pairs_apart=pairs_apart,
+        more_is_better=COMPARED_FIGURES[figure].more_is_better, bound=bound,
+    )  # fmt: skip
     return _comparison(looked, pair, figure, decision, pairs)
 
 
@@ -180,20 +176,24 @@ def describe(looked: Looked, pair: FamilyPair, figure: str) -> Comparison:
     return msgspec.structs.replace(comparison, tested=False, needed=None)
 
 
-def holding_together(looked: Looked, comparison: Comparison, pairs: int) -> Comparison:
+def holding_together(
+    looked: Looked, comparison: Comparison, pairs: int, apart: float = 1.0
+) -> Comparison:
     """The comparison with an interval that holds for all `pairs` pairs together (Bonferroni).
 
     The first of a table is chosen by its figures: it is probably first because its sittings were
-    lucky. Intervals that hold for all pairs hold for those with the first, too.
+    lucky. Intervals that hold for all pairs hold for those with the first, too. Where the answer is
+    a difference, the interval is beyond `apart`, the factor that its test has shown at least.
     """
     confidence = 1 - looked.rule.level / max(1, pairs)
     pair = comparison.first, comparison.second
     estimated = estimate_pair(looked.sittings, *pair, comparison.figure)
     if estimated.estimate is None:
         return comparison
+    ratio = estimated.estimate.ratio(confidence)
     return msgspec.structs.replace(
         comparison,
-        ratio=estimated.estimate.ratio(confidence),
+        ratio=ratio.beyond(apart) if comparison.answer in ("better", "worse") else ratio,
         confidence=confidence,
         narrow_at=narrow_at(estimated.estimate, looked.rule, confidence),
     )
@@ -211,13 +211,9 @@ def with_family_interval(looked: Looked, comparison: Comparison, tests: int) -> 
     if told or tests < 2 or not own or own.p is None or own.low is None:
         return comparison
     alone = classify(
-        own,
-        own.p,
-        looked.rule.margin,
+        own, own.p, looked.rule.margin, level=looked.rule.level, bound=comparison.bound,
         more_is_better=COMPARED_FIGURES[comparison.figure].more_is_better,
-        level=looked.rule.level,
-        bound=comparison.bound,
-    )
+    )  # fmt: skip
     added = own.p <= looked.rule.level or alone != comparison.answer
     return msgspec.structs.replace(comparison, together=wide if added else None)
 

@@ -92,13 +92,8 @@ def decide_chosen(
     """
     p = _p_of_difference(estimate, rule)
     p_apart = estimate.p_apart(rule.margin) if estimate else None
-    return _decision(
-        estimate,
-        rule,
-        (p, _by_bonferroni(p, pairs), _by_bonferroni(p_apart, pairs_apart or pairs)),
-        more_is_better=more_is_better,
-        bound=bound,
-    )
+    corrected = _by_bonferroni(p, pairs), _by_bonferroni(p_apart, pairs_apart or pairs)
+    return _decision(estimate, rule, (p, *corrected), more_is_better=more_is_better, bound=bound)
 
 
 def _p_of_difference(estimate: LogEstimate | None, rule: StopRule) -> float | None:

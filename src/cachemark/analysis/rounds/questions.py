@@ -3,6 +3,7 @@
 Fixed before the run, from its cells alone.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -39,6 +40,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     def compares(self) -> bool:
         """Whether there is anything to compare but a cell with itself."""
         return len(self.cells) > 1
+
+    @property
+    def pairs_of_rows(self) -> int:
+        """How many pairs the rows of its table have, with the cells that are no choices."""
+        return math.comb(len(self.cells) + len(self.beside), 2)
 
     def name(self, cell: Cell) -> str:
         """The name of a cell within this question."""
@@ -93,12 +99,8 @@ def questions_of(
         twice = _twice([*group, *others])
         if len(choices) < 2 and (twice is None or not choices):
             continue
-        wanted = [
-            cell
-            for cell in choices
-            if (cell.client if kind == "clients" else cell.server)
-            == (reference_client if kind == "clients" else reference_server)
-        ]
+        name = reference_client if kind == "clients" else reference_server
+        wanted = [of for of in choices if name == (of.client if kind == "clients" else of.server)]
         reference = wanted[0] if wanted else choices[0]
         found.append(
             Question(

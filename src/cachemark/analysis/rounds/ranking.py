@@ -20,6 +20,7 @@ from cachemark.analysis.rounds.pairs import (
     own_figure,
     read_sittings,
 )
+from cachemark.analysis.rounds.questions import Question
 from cachemark.analysis.statistics import Comparison, Figure, Interval, over_trials
 from cachemark.model.outcome import Cell, Outcome
 from cachemark.model.plan import repetition_of
@@ -56,6 +57,18 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     lead: Comparison | None = None
     against: list[Comparison] = []
     set_leads: list[Comparison] = []
+
+    @property
+    def ahead(self) -> float:
+        """The factor by which a named first is at least ahead of every other arm; 0 without one.
+
+        The least near end of the tests that name it holds for all arms at once, without a
+        correction (Stefansson, Kim, Hsu, On Confidence Sets in Multiple Comparisons, 1988).
+        """
+        if self.lead is None or any(of.answer != "better" for of in self.against):
+            return 0.0
+        ratios = [of.ratio for of in self.against if of.ratio]
+        return max(1.0, min(max(of.low or 0, 1 / (of.high or 1)) for of in ratios))
 
 
 def rank(sittings: Sittings, cells: Sequence[Cell], figure: Figure) -> tuple[list[Rank], NoFirst]:
@@ -126,7 +139,7 @@ def cell_figure(outcomes: Sequence[Outcome], cell: Cell, name: str) -> Interval 
 
 
 def standing(
-    looked: Looked, cells: Sequence[Cell], figure: Figure, errors: OwnErrors = _NO_ERRORS
+    looked: Looked, question: Question, figure: Figure, errors: OwnErrors = _NO_ERRORS
 ) -> Standing:
     """The ranking, and whether its first may be named; `errors` are the instrument's own.
 
@@ -135,13 +148,13 @@ def standing(
     1982). The second alone is not enough: a later arm that varies more may well be the first. An
     arm that did not meet every other arm is not named either.
     """
-    ranks, no_first = rank(looked.sittings, cells, figure)
+    ranks, no_first = rank(looked.sittings, question.cells, figure)
     if len(ranks) < 2:
         return Standing(ranks=ranks)
     set_leads = _set_leads(looked, [of.cell for of in ranks], figure, errors)
     if no_first:
         return Standing(ranks=ranks, no_first=no_first, set_leads=set_leads)
-    against = _against(looked, ranks, figure, errors)
+    against = _against(looked, ranks, figure, errors, question.pairs_of_rows)
     lead, later = against[0], [of for of in against[1:] if of.answer != "better"]
     unmet = any(of.through_reference and of.answer == "open" for of in against)
     is_open = unmet or (lead.answer == "better" and bool(later))
@@ -155,10 +168,9 @@ def standing(
 
 
 def _against(
-    looked: Looked, ranks: Sequence[Rank], figure: Figure, errors: OwnErrors
+    looked: Looked, ranks: Sequence[Rank], figure: Figure, errors: OwnErrors, pairs: int
 ) -> list[Comparison]:
     first, *others = ranks
-    pairs = math.comb(len(ranks), 2)
     return [
         compare_chosen(looked, pair, figure.name, bound=errors.of(pair), pairs_apart=pairs)
         for pair in ((first.cell, of.cell) for of in others)
@@ -174,7 +186,7 @@ def _set_leads(
     for members in sets if len(sets) > 1 else []:
         ranks, no_first = rank(looked.sittings, members, figure)
         if len(ranks) > 1 and not no_first:
-            lead, *later = _against(looked, ranks, figure, errors)
+            lead, *later = _against(looked, ranks, figure, errors, math.comb(len(ranks), 2))
             is_open = any(of.answer != "better" for of in later)
             found.append(msgspec.structs.replace(lead, answer="open") if is_open else lead)
     return found
@@ -198,14 +210,14 @@ def _sets(sittings: Sittings, cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def undecided_firsts(
-    looked: Looked, cells: Sequence[Cell], figure: Figure, errors: OwnErrors = _NO_ERRORS
+    looked: Looked, question: Question, figure: Figure, errors: OwnErrors
 ) -> frozenset[Cell]:
     """The arms that may still turn out to be first, while it is open which of them is; else none.
 
     In a large group all of them may differ from the reference long before.
     """
     sittings = first_sittings(looked.sittings, looked.answered_at)
-    ranked = standing(msgspec.structs.replace(looked, sittings=sittings), cells, figure, errors)
+    ranked = standing(msgspec.structs.replace(looked, sittings=sittings), question, figure, errors)
     if ranked.no_first == "" and all(of.answer != "open" for of in ranked.against):
         return frozenset()
     undecided = [of for of in ranked.against if of.answer == "open"]

@@ -88,7 +88,7 @@ def lead_text(ranking: Ranking, question: Question, of: Answers, sitting_s: floa
     if lead.answer == "open":
         reason = open_words(lead, of.rule, sitting_s)
         return f"{first} is first{whose} and {second} second, but {reason}"
-    return f"{ahead}, the second{_p_words(lead)}.{_early(lead)}"
+    return f"{ahead}, the second.{_early(lead)}"
 
 
 def _of_libraries(ranking: Ranking) -> str:
@@ -96,14 +96,6 @@ def _of_libraries(ranking: Ranking) -> str:
     sign = 1 if ranking.more_is_better else -1
     best = sign * ranking.places[0].value
     return " of the libraries" if any(sign * of.value > best for of in ranking.beside) else ""
-
-
-def _p_words(lead: Comparison) -> str:
-    """The p of a lead if its interval has 1 in it; the interval holds for the whole table."""
-    ratio = lead.ratio
-    if ratio is None or ratio.low is None or ratio.high is None or lead.p_holm is None:
-        return ""
-    return f" (p = {lead.p_holm:.2g} by itself)" if ratio.low <= 1 <= ratio.high else ""
 
 
 def _without_lead(ranking: Ranking, question: Question, rule: StopRule, sitting_s: float) -> str:

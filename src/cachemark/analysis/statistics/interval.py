@@ -45,6 +45,15 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
         low, high = (None if end is None else end * factor for end in (self.low, self.high))
         return msgspec.structs.replace(self, value=self.value * factor, low=low, high=high)
 
+    def beyond(self, factor: float) -> "Interval":
+        """The same ratio, without the part between 1 / `factor` and `factor`."""
+        low, high = self.low, self.high
+        if low is not None and self.value >= factor:
+            low = max(low, factor)
+        if high is not None and self.value <= 1 / factor:
+            high = min(high, 1 / factor)
+        return msgspec.structs.replace(self, low=low, high=high)
+
 
 def absolute_figure(values: Sequence[float]) -> Interval:
     """The geometric mean of a cell's trials. Values must be above 0.

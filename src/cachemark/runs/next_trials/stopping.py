@@ -103,7 +103,7 @@ class Stopping:
             figure = primary_figure(closed=is_closed)
             decisions = {pair: tested[figure].pairs[pair] for pair in question.family}
             errors = tested[figure].errors
-            needed = undecided_firsts(looked, question.cells, ROUND_FIGURES[figure], errors)
+            needed = undecided_firsts(looked, question, ROUND_FIGURES[figure], errors)
             left -= set(question.cells) - may_retire(decisions, needed)
         return frozenset(left)
 
