@@ -59,7 +59,8 @@ def query_worker(client: Client) -> Readiness:
     except TrialError as error:
         text = error.text.removeprefix(f"{client.id}: ")
         absent = isinstance(error, UnsupportedError)
-        return Readiness(None, _with_remedy(text if absent else f"failed: {text}", error.remedy))
+        reasons = [text if absent else f"failed: {text}", error.remedy]
+        return Readiness(None, ": ".join(filter(None, reasons)))
 
 
 def query_workers(clients: Iterable[Client], folder: Path) -> Iterator[tuple[Client, Readiness]]:
@@ -130,7 +131,3 @@ def _identity(path: Path) -> _Identity:
     except OSError:
         return str(path), 0, 0
     return str(path), found.st_mtime_ns, found.st_size
-
-
-def _with_remedy(reason: str, remedy: str) -> str:
-    return f"{reason}: {remedy}" if remedy else reason

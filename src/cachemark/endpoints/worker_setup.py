@@ -101,7 +101,8 @@ def build(folder: WorkerFolder) -> SetupResult:
         cwd=folder.folder,
         env={
             **os.environ,
-            "PATH": _search_path(),
+            # In a Python environment, `pip install uv` puts uv beside its other programs.
+            "PATH": f"{os.environ.get('PATH', os.defpath)}:{sysconfig.get_path('scripts')}",
             _SOURCES: str(shipped_folder("engine", _SOURCES)),
         },
         stdin=subprocess.DEVNULL,
@@ -112,11 +113,6 @@ def build(folder: WorkerFolder) -> SetupResult:
     )
     state, text = _result(ended, folder.name)
     return SetupResult(folder=folder, state=state, text=text, elapsed_s=time.monotonic() - began)
-
-
-def _search_path() -> str:
-    """PATH, then the folder of this environment's programs: `pip install uv` puts uv there."""
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
 
 
 def _result(ended: subprocess.CompletedProcess[str], name: str) -> tuple[SetupState, str]:

@@ -72,7 +72,11 @@ def _line(
         return [*named, *counts, _reasons(summary, kind)]
     response = kind.response.percentiles if kind.response else {}
     intervals = kind.response.intervals if kind.response else {}
-    times = [at for p in PERCENTILES for at in _percentile(response.get(p), intervals.get(p))]
+    times = [
+        at
+        for p in PERCENTILES
+        for at in (_float_text(response.get(p)), *_interval(intervals.get(p))[1:])
+    ]
     service = kind.service.percentiles if kind.service else {}
     whole = not kind.kind
     client_cpu, server_cpu = summary.client_cpu_us, summary.server_cpu_us
@@ -103,10 +107,6 @@ def _reasons(summary: CellSummary, kind: KindSummary | None) -> str:
     if kind and kind.hits is None and kind is not summary.groups:
         reasons += ["hits and misses withheld"]
     return "; ".join(reasons)
-
-
-def _percentile(ns: int | None, of: Interval | None) -> list[str]:
-    return [_float_text(ns), *_interval(of)[1:]]
 
 
 def _interval(of: Interval | None) -> list[str]:

@@ -51,7 +51,8 @@ def _timeline(outcome: Outcome) -> list[TimelinePoint]:
     start = datetime.datetime.fromisoformat(outcome.measure_started_at)
     start_unix_ns = round(start.timestamp() * 1e9)
     readings = _ops_readings(outcome.samples, start_unix_ns)
-    by_second = _samples_by_second(outcome.samples, start_unix_ns)
+    # Placed by time, not by number: if a server answers late, a second has none.
+    by_second = {round((of.unix_ns - start_unix_ns) / 1e9): of for of in outcome.samples}
     counts = {0: outcome.stats_before} | {at: one.stats for at, one in by_second.items()}
     last = max(int(readings[-1][0]), *by_second)
     hidden = hits_withheld(outcome)
@@ -90,14 +91,6 @@ def _ops_at(readings: Sequence[tuple[float, int]], second: float) -> float | Non
         if x <= second <= x2:
             return y + (y2 - y) * (second - x) / (x2 - x)
     return None
-
-
-def _samples_by_second(samples: Sequence[Sample], start_unix_ns: int) -> dict[int, Sample]:
-    """Second of the window → the sample nearest to its end.
-
-    Samples are placed by time, not by number: if a server answers late, a second has none.
-    """
-    return {round((sample.unix_ns - start_unix_ns) / 1e9): sample for sample in samples}
 
 
 def _server_cpus(old: Sample | None, new: Sample | None) -> float | None:

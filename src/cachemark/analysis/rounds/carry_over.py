@@ -150,7 +150,8 @@ def _fit(arms: Sequence[ArmFigures]) -> _Fit | None:
     solution = inverse @ (design.T @ target)
     effects = solution[count:]
     degrees = len(target) - len(rows) - 2 * (count - 1)
-    errors = _errors(target - design @ solution, inverse, degrees)[count:]
+    residuals = target - design @ solution
+    errors = np.sqrt(np.diag(inverse) * (residuals @ residuals) / degrees)[count:]
     # The sum of all effects is 0, so the mean of the others is −effect / (n − 1).
     scale = count / (count - 1)
     return _Fit(
@@ -162,10 +163,6 @@ def _fit(arms: Sequence[ArmFigures]) -> _Fit | None:
         ],
         moved=[float(effects[before[:, arm]].mean()) for arm in range(count)],
     )
-
-
-def _errors(residuals: SliceValues, inverse: SliceValues, degrees: int) -> SliceValues:
-    return np.sqrt(np.diag(inverse) * (residuals @ residuals) / degrees)
 
 
 def _whole_rows(arms: Sequence[ArmFigures]) -> list[tuple[list[float], list[int]]]:

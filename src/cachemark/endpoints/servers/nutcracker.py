@@ -89,11 +89,11 @@ class _Proxied(RunningServer):
 
     def member_stats(self) -> list[ServerStats]:
         """The `stats` of each server, without its connections. Raises TrialError."""
-        return [_without(stats, "total_connections") for stats in super().member_stats()]
-
-
-def _without(stats: ServerStats, left_out: str) -> ServerStats:
-    return ServerStats({name: stats[name] for name in stats if name != left_out})
+        told = super().member_stats()
+        return [
+            ServerStats({name: of[name] for name in of if name != "total_connections"})
+            for of in told
+        ]
 
 
 def configuration(address: str, servers: list[str]) -> str:

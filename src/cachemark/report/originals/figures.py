@@ -107,14 +107,6 @@ def _groups(of: Totals, workload: Workload) -> float:
     return of.ok / max(1, len(workload.sequence))
 
 
-def _score_per_s(of: Totals, workload: Workload, _load: Load, _table: PublishedTable) -> float:
-    return _groups(of, workload) * _NS / of.elapsed_ns
-
-
-def _real_s(of: Totals, workload: Workload, _load: Load, _table: PublishedTable) -> float:
-    return ITERATIONS * of.elapsed_ns / _NS / _groups(of, workload)
-
-
 def _summed_s(of: Totals, _workload: Workload, load: Load, table: PublishedTable) -> float:
     """The sum of the times of all callers, for as many operations of each as the original had."""
     callers = load.processes * load.threads
@@ -122,8 +114,15 @@ def _summed_s(of: Totals, _workload: Workload, load: Load, table: PublishedTable
 
 
 FIGURES = {
-    "score_per_s": OriginalFigure(_score_per_s, more_is_better=True, is_mean=True),
-    "real_s": OriginalFigure(_real_s, more_is_better=False),
+    "score_per_s": OriginalFigure(
+        lambda of, work, _, __: _groups(of, work) * _NS / of.elapsed_ns,
+        more_is_better=True,
+        is_mean=True,
+    ),
+    "real_s": OriginalFigure(
+        lambda of, work, _, __: ITERATIONS * of.elapsed_ns / _NS / _groups(of, work),
+        more_is_better=False,
+    ),
     "txn_ms": OriginalFigure(lambda of, work, _, __: txn_ms(of, work), more_is_better=False),
     "summed_s": OriginalFigure(_summed_s, more_is_better=False),
 }

@@ -259,10 +259,6 @@ def _error(row: Row) -> str:
     return _ABSENT if error is None else f"± {error:.10g}"
 
 
-def _published_cpu(row: Row) -> str:
-    return _cpu(row.figures["user_s"], row.figures["system_s"], row.figures["total_s"])
-
-
 def _measured_cpu(trials: Sequence[Outcome]) -> str:
     """Absent if the client does not report its CPU time in each window."""
     seconds = loop_seconds([trial for trial in trials if trial.measure])
@@ -281,10 +277,6 @@ def _published_memory(row: Row) -> str:
     return _ABSENT if memory is None else f"{memory:g}"
 
 
-def _server_bytes(trial: Outcome) -> float | None:
-    return ServerStats(trial.stats_after).number("bytes")
-
-
 def _mean_mb(of: Callable[[Outcome], float | None], trials: Sequence[Outcome]) -> str:
     known = [size for trial in trials if (size := of(trial))]
     whole = trials and len(known) == len(trials)
@@ -293,14 +285,24 @@ def _mean_mb(of: Callable[[Outcome], float | None], trials: Sequence[Outcome]) -
 
 SIDE_COLUMNS: dict[str, tuple[SideColumn, ...]] = {
     "score_per_s": (SideColumn("error", _error),),
-    "real_s": (SideColumn("user + system = total, s", _published_cpu, _measured_cpu),),
+    "real_s": (
+        SideColumn(
+            "user + system = total, s",
+            lambda row: _cpu(*map(row.figures.__getitem__, ("user_s", "system_s", "total_s"))),
+            _measured_cpu,
+        ),
+    ),
     "txn_ms": (
         SideColumn("runs, ms", lambda row: ", ".join(f"{ms:g}" for ms in row.runs_ms) or _ABSENT),
     ),
     "summed_s": (
         SideColumn("memory, MB", _published_memory),
         SideColumn("store's own account, MB", None, partial(_mean_mb, store_bytes)),
-        SideColumn("server's bytes, MB", None, partial(_mean_mb, _server_bytes)),
+        SideColumn(
+            "server's bytes, MB",
+            None,
+            partial(_mean_mb, lambda of: ServerStats(of.stats_after).number("bytes")),
+        ),
         SideColumn("server's RSS, MB", None, partial(_mean_mb, server_rss)),
     ),
 }

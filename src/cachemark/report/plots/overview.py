@@ -104,17 +104,15 @@ def _speed(metric: Metric) -> _SmallFigure:
     )
 
 
-def _size(of: Interval | None) -> str:
-    return "–" if of is None else size(of.value) if of.low is None else size_with_error(of)
-
-
 _MEMORY = _SmallFigure(
     name="memory",
     title="Server memory",
     unit="server's resident memory after the window",
     labels=MEMORY_LABEL,
     get=lambda row: row.summary.server_rss_bytes,
-    write=_size,
+    write=lambda of: (
+        "–" if of is None else size(of.value) if of.low is None else size_with_error(of)
+    ),
 )
 
 

@@ -36,10 +36,6 @@ class _Figure(msgspec.Struct, frozen=True):
     )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
 _RATE = _Figure(
     "timeline", "Throughput, second by second", "operations per second", "ops/s", SI_LABEL,
     lambda moment: moment.ops_per_s, number,
@@ -51,7 +47,7 @@ _MEMORY = _Figure(
 )  # fmt: skip
 _HITS = _Figure(
     "timeline-hits", "Hit ratio, second by second", "share of keys that were found", "hits",
-    SHARE_LABEL, lambda moment: moment.hit_ratio, _percent,
+    SHARE_LABEL, lambda moment: moment.hit_ratio, lambda share: f"{100 * share:.1f} %",
     lambda marks: any(mark.y < 1 for mark in marks), fmean,
     "Mean of the valid trials, from the server's `get_hits` and `get_misses` about once a second.",
 )  # fmt: skip

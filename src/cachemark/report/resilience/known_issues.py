@@ -34,13 +34,11 @@ def issues_of(client: str, library_version: str) -> list[KnownIssue]:
 
     A version without a number can have all of them.
     """
+    version = version_numbers(library_version)
     name = re.split(r"[?@]", client, maxsplit=1)[0]
     return [
         issue
         for issue in all_issues()
-        if name in issue.clients and not _is_fixed(issue.fixed_in, library_version)
+        if name in issue.clients
+        and not (issue.fixed_in and version >= version_numbers(issue.fixed_in))
     ]
-
-
-def _is_fixed(fixed_in: str, version: str) -> bool:
-    return bool(fixed_in) and version_numbers(version) >= version_numbers(fixed_in)

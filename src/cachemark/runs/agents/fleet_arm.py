@@ -180,7 +180,8 @@ class FleetArm(TrialRun, SlicedArm):
         Raises TrialError.
         """
         assert self._started is not None
-        played = dict(zip(self._names, self._ask(self._end_request(), Done, _GRACE_S), strict=True))
+        request = messages.HostEndSlices(arm=self.server_number)
+        played = dict(zip(self._names, self._ask(request, Done, _GRACE_S), strict=True))
         after = self._read_server()
         done = msgspec.structs.replace(
             merge(list(played.values())),
@@ -212,9 +213,6 @@ class FleetArm(TrialRun, SlicedArm):
         findings = arm_findings(hosts, self.elapsed_ns, errors_ns)
         self.record_hosts(hosts, self._skew_ns, findings)
         self.judge()
-
-    def _end_request(self) -> messages.HostEndSlices:
-        return messages.HostEndSlices(arm=self.server_number)
 
     def _prefill(self) -> Done:
         request = messages.PlayPhase(

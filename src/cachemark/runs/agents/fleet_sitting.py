@@ -130,14 +130,12 @@ class _FleetSitting:
                 planned += [Planned(arm, None, arm.number) for arm in cold]
             self._play(planned)
             # The first round measures the length of each arm's slices.
-            left, together = left - rounds, self._rounds_together(len(cold))
+            left -= rounds
+            together = max(1, _STRETCH_NS // (len(cold) * self._counted.length_us * 1000))
         length_us, hosts = self._counted.length_us, len(self._names)
         for arm in self.arms:
             arm.attempt(partial(arm.check_length, length_us, hosts))
         self._counted = self._setting.grown(self.arms, hosts)
-
-    def _rounds_together(self, arms: int) -> int:
-        return max(1, _STRETCH_NS // (arms * self._counted.length_us * 1000))
 
     def _play_squares(self) -> None:
         slice_ms = self._counted.length_us / 1e3
