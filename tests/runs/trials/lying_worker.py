@@ -2,9 +2,9 @@
 
 Usage: lying_worker.py LIE PROGRAM ARGUMENTS. LIE is `honest`; one of `clock`, `cpu`, `counts` (of
 slices), `bytes` (of values), `calls` (a third of their time), `times` (no response time is above
-the median), `scaled` (a third of every time) and `half` (as many operations again, each half as
-long), which all workers tell; or `clock-of-one` or `cpu-of-one`, which only the worker of the
-tape's second segment tells.
+the median), `scaled` (a third of every time), `half` (as many operations again, each half as
+long) and `late` (no operation ended within the window), which all workers tell; or `clock-of-one`
+or `cpu-of-one`, which only the worker of the tape's second segment tells.
 """
 
 import json
@@ -25,6 +25,7 @@ DIVISORS: dict[str, dict[str, float]] = {
     "times": {},
     "calls": {},
     "counts": {"ops": 0.5},
+    "late": {},
     "scaled": dict.fromkeys(
         ("elapsed_ns", "send_elapsed_ns", "half_ns", "cpu_user_ns", "cpu_system_ns"), 3
     ),
@@ -66,6 +67,8 @@ def pass_answers(lines: IO[bytes], divisors: dict[str, float], lie: str) -> None
         if answer["type"] in ("done", "slice_done"):
             told = divisors.keys() & answer.keys()
             answer |= {name: int(answer[name] / divisors[name]) for name in told}
+            if lie == "late" and (timeline := answer.get("timeline")):
+                timeline["ok"] = [0 for _ in timeline["ok"]]
             for each in answer.get("operations", {}).values():
                 if lie == "bytes":
                     each["value_bytes"] *= 2

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cachemark.analysis.statistics import window_rate
 from cachemark.host import process
 from cachemark.model.outcome import Outcome
 from tests.builders.small_experiments import PATIENT, ROUNDS, TRIALS, read_outcomes, write
@@ -47,6 +48,15 @@ def test_a_lie_about_a_window_is_found(
     played = play(inside, tmp_path, lie, *options)
     assert {found.rule for found in played.findings} & OWN_TIMES == rules
     assert played.verdict == ("INVALID" if rules else "VALID"), played.findings
+
+
+def test_a_window_before_whose_end_nothing_succeeded_is_invalid(
+    inside: Inside, tmp_path: Path
+) -> None:
+    played = play(inside, tmp_path, "late", "--measure-ms", "200")
+    assert window_rate(played) == 0
+    assert played.verdict == "INVALID"
+    assert "no operation succeeded before the end of the window" in played.reasons
 
 
 def test_a_client_that_divides_all_of_its_times_is_found(inside: Inside, tmp_path: Path) -> None:

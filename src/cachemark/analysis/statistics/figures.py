@@ -121,7 +121,8 @@ def answered_rate(trial: Outcome, window: Done) -> float:
     They are divided as in `window_rate`.
     """
     by_timeline = _timeline_rate(trial, window)
-    return by_timeline or answered(window) / max(1, window.elapsed_ns) * 1e9
+    whole = answered(window) / max(1, window.elapsed_ns) * 1e9
+    return whole if by_timeline is None else by_timeline
 
 
 def ends_by_time(trial: Outcome) -> bool:

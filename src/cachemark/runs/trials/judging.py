@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from cachemark.analysis.statistics import window_rate
 from cachemark.analysis.verdict import (
     Judged,
-    conclude,
     invalid_finding,
     judge,
     own_sum_findings,
@@ -61,11 +61,13 @@ def judged(
     void = judge_void(outcome.measure, outcome.rounds) if outcome.rounds else Judged()
     own = [*own_time_findings(outcome, [] if shared else ticks), *own_sum_findings(outcome)]
     own += slice_bias_findings(outcome)
+    if window_rate(outcome) == 0:
+        text = "no operation succeeded before the end of the window"
+        own.append(invalid_finding("nothing-done", text))
+    if stats.reason:
+        own.append(invalid_finding("distrust", stats.reason))
     for more in (void, Judged(findings=[*of_hosts, *own]), repeated_tape(outcome)):
         verdict = with_more(verdict, more)
-    if stats.reason:
-        findings = [*verdict.findings, invalid_finding("distrust", stats.reason)]
-        verdict = conclude(findings, verdict.stationarity)
     return msgspec.structs.replace(
         outcome,
         state="measured",
