@@ -94,9 +94,9 @@ SWITCHED = "clocksource: Switched to clocksource acpi_pm"
 def test_a_window_has_only_what_came_in_it(tmp_path: Path) -> None:
     ring = tree(tmp_path, {"dev/kmsg": f"6,1,1,-;{OOM}\n6,2,1,-;{SWITCHED}\n"}) / "dev/kmsg"
     probe = NoiseMonitor(tmp_path)
-    probe.start([])
+    probe.start([], [])
     assert probe.stop().kernel_log == {}
-    probe.start([])
+    probe.start([], [])
     with ring.open("a", encoding="utf-8") as log:
         log.write(f"6,3,1,-;harmless\n6,4,1,-;{SWITCHED}\n4,5,1,-;{OOM}\n")
     # A clock source is chosen at each boot; in a window it changes.
@@ -106,7 +106,7 @@ def test_a_window_has_only_what_came_in_it(tmp_path: Path) -> None:
 def test_a_window_whose_log_cannot_be_read_says_so(tmp_path: Path) -> None:
     # The copy is there, but comes too late for a window.
     probe = NoiseMonitor(tree(tmp_path, {"var/log/kern.log": OOM}))
-    probe.start([])
+    probe.start([], [])
     assert probe.stop().kernel_log is None
 
 

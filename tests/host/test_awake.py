@@ -71,7 +71,7 @@ def test_a_refusal_of_the_kernel_is_an_error() -> None:
 def test_its_cpu_time_is_ours_without_reported_cpu_pressure() -> None:
     with awake(usable_cpus()) as pid:
         monitor = NoiseMonitor()
-        monitor.start([os.getpid()], pid)
+        monitor.start([os.getpid()], [], pid)
         noise = monitor.stop()
     assert "cpu_pressure_us" not in noise.counters
 

@@ -6,7 +6,7 @@ import pytest
 
 from cachemark.checks.doctor import kernel, network
 from cachemark.host.counters import counters, cpu_frequencies_mhz, increases, run_and_wait_ns
-from cachemark.host.noise import NoiseMonitor, SleepOvershoot
+from cachemark.host.noise import NoiseMonitor, Pauses
 from cachemark.model.machine_limits import Check
 from tests.checks.test_doctor import tree
 
@@ -68,7 +68,7 @@ def test_increases_are_of_counters_in_both_readings() -> None:
 
 def test_the_noise_monitor_counts_within_its_window(tmp_path: Path) -> None:
     monitor = NoiseMonitor(tree(tmp_path, FILES))
-    monitor.start([])
+    monitor.start([], [])
     monitor.sample_frequencies()
     tree(tmp_path, {"proc/vmstat": "pswpin 5\npgmajfault 11\n"})
     noise = monitor.stop()
@@ -80,10 +80,10 @@ def test_the_noise_monitor_counts_within_its_window(tmp_path: Path) -> None:
 
 
 def test_short_overshoots_are_no_pauses() -> None:
-    pauses = SleepOvershoot()
-    pauses.add(10**8, 10**8 + 900_000)
+    pauses = Pauses()
+    pauses.slept(10**8, 10**8 + 900_000)
     assert (pauses.longest_ns, pauses.paused_ns) == (900_000, 0)
-    pauses.add(10**8, 10**8 + 3_000_000)
+    pauses.slept(10**8, 10**8 + 3_000_000)
     assert (pauses.longest_ns, pauses.paused_ns) == (3_000_000, 3_000_000)
 
 

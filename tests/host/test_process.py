@@ -254,33 +254,37 @@ def test_a_stopped_fork_of_a_worker_is_found(tmp_path: Path) -> None:
     assert [pid for pid in range(1, 6) if is_stopped(pid, tmp_path)] == [1, 3]
 
 
-def test_a_process_that_was_stopped_is_a_long_pause(worker: subprocess.Popen[bytes]) -> None:
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_process_that_was_stopped_is_a_long_pause(
+    worker: subprocess.Popen[bytes], side: str
+) -> None:
     noise = NoiseMonitor()
-    noise.start([worker.pid], workers=[worker.pid])
-    noise.slept(400 * MS, 400 * MS)
+    noise.start(*([worker.pid], []) if side == "client" else ([], [worker.pid]))
+    noise.pauses.slept(400 * MS, 400 * MS)
     signalled(worker, signal.SIGSTOP, os.WSTOPPED)
-    noise.slept(100 * MS, 100 * MS)
-    noise.slept(100 * MS, 100 * MS)
+    noise.pauses.slept(100 * MS, 100 * MS)
+    noise.pauses.slept(100 * MS, 100 * MS)
     signalled(worker, signal.SIGCONT, os.WCONTINUED)
-    noise.slept(400 * MS, 400 * MS)
+    noise.pauses.slept(400 * MS, 400 * MS)
     seen = noise.stop()
-    assert seen.stopped_ns == 200 * MS
+    assert {seen.stopped_ns, seen.server_stopped_ns} == {0, 200 * MS}
     measure = measured("a", 0, 1000).measure
     assert measure is not None
     second = msgspec.structs.replace(measure, elapsed_ns=1000 * MS)
     (found,) = long_pause_findings(seen, second, Load(name="one"))
     assert (found.rule, found.weight) == ("long-pause", "INVALID")
+    assert f"the {side} was stopped for 0.2 s" in found.text
 
 
-def test_a_silent_server_does_not_hide_a_stopped_client(worker: subprocess.Popen[bytes]) -> None:
+def test_a_stop_is_seen_while_other_threads_wait(worker: subprocess.Popen[bytes]) -> None:
     noise = NoiseMonitor()
-    noise.start([worker.pid], workers=[worker.pid])
-    noise.answered(400 * MS)  # the client goes on: only the server was slow
-    signalled(worker, signal.SIGSTOP, os.WSTOPPED)
-    noise.slept(10 * MS, 10 * MS)
-    signalled(worker, signal.SIGCONT, os.WCONTINUED)
-    noise.answered(4800 * MS)
-    assert noise.stop().stopped_ns == 4810 * MS
+    noise.start([], [worker.pid])
+    with noise.watching():
+        signalled(worker, signal.SIGSTOP, os.WSTOPPED)
+        while not noise.pauses.server_stopped_ns:
+            os.sched_yield()
+        signalled(worker, signal.SIGCONT, os.WCONTINUED)
+    assert noise.stop().server_stopped_ns >= 100 * MS
 
 
 @pytest.mark.parametrize(("waited_ns", "halted_ns"), [(0, 300 * MS), (290 * MS, 10 * MS)])
@@ -291,8 +295,8 @@ def test_a_process_that_waits_for_a_cpu_does_not_halt(
     thread.mkdir(parents=True)
     (thread / "schedstat").write_text("1000 5000 1\n")
     noise = NoiseMonitor(tmp_path)
-    noise.start([])
+    noise.start([], [])
     (thread / "schedstat").write_text(f"1000 {5000 + waited_ns} 2\n")
-    noise.slept(100 * MS, 400 * MS)
+    noise.pauses.slept(100 * MS, 400 * MS)
     seen = noise.stop()
     assert (seen.longest_pause_ns, seen.longest_halt_ns) == (300 * MS, halted_ns)

@@ -69,8 +69,10 @@ class Fleet:
         self.generated: protocol.Done | None = None
         # Delay of the last slice's request to the last worker, after the slice's planned start.
         self.slice_late_ns = 0
-        # Its excess over its planned length, if a worker was stopped in it or the machine halted.
+        # Its excess over its planned length, if a process was stopped in it or the machine halted.
         self.slice_paused_ns = 0
+        # Processes whose stops count beside those of the workers.
+        self.server_pids: list[int] = []
         self._pauses = Pauses()
         self.timeout_s = 0.0
         # Observations from outside during the last phase.
@@ -139,7 +141,9 @@ class Fleet:
         }
         segments = self.share.segments
         for number, worker in enumerate(self.workers, self.share.first):
-            ops = None if request.ops is None else _ops_of_worker(request.ops, number, segments)
+            ops = request.ops
+            if ops is not None:
+                ops = ops // segments + (number < ops % segments)
             worker.send(msgspec.structs.replace(request, start_unix_ns=start, ops=ops))
 
     def observe(self) -> None:
@@ -174,14 +178,14 @@ class Fleet:
         if request is not self._slice[0]:
             self._slice = request, protocol.encode(request)
         began_ns = time.monotonic_ns()
-        self._pauses.watch(self._pids)
+        self._pauses.watch(self._pids, self.server_pids)
         (worker,) = self.workers
         worker.send_line(self._slice[1])
         return self._slices_done(request, began_ns)[0]
 
     def _common_slice(self, request: protocol.Slice) -> protocol.SliceDone:
         line = protocol.encode(request)
-        self._pauses.watch(self._pids)
+        self._pauses.watch(self._pids, self.server_pids)
         for worker in self.workers:
             worker.send_line(line)
         late_ns = time.time_ns() - request.start_unix_ns
@@ -198,7 +202,8 @@ class Fleet:
         due_s = ahead_s + request.length_us / 1e6 + _LATE_S
         done = [worker.slice_done(due_s, limit_s, self._pauses) for worker in self.workers]
         pauses = self._pauses
-        paused = pauses.stopped_ns or (pauses.longest_halt_ns or 0) > _HALT_NS
+        stopped = pauses.stopped_ns or pauses.server_stopped_ns
+        paused = stopped or (pauses.longest_halt_ns or 0) > _HALT_NS
         planned_ns = began_ns + request.length_us * 1000
         self.slice_paused_ns = max(0, time.monotonic_ns() - planned_ns) if paused else 0
         return done
@@ -316,10 +321,6 @@ def _play(
     for fleet in fleets:
         fleet.observe()
     return [merge([done[worker] for worker in fleet.workers]) for fleet in fleets]
-
-
-def _ops_of_worker(total: int, number: int, count: int) -> int:
-    return total // count + (number < total % count)
 
 
 class StallDetector:

@@ -1,8 +1,10 @@
 """Disturbances of a window: readings of /proc at its start and end, and samples within."""
 
 import os
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -19,6 +21,9 @@ from cachemark.model.outcome import HostNoise
 FLOOR_NS = 1_000_000
 # The interval for readings of the scheduler's account: older waits must not excuse a pause.
 _FRESH_NS = 1_000_000_000
+# A pause of the machine shows as a late wake-up. Each wake-up may cost a measured thread some µs of
+# its CPU: ten a second are far too few to show in p99.9.
+_SLEEP_NS = 100_000_000
 
 
 class CpuTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,21 +77,6 @@ def foreign_percent(
     return round(100 * max(0.0, busy - own_ticks) / window.total, 2)
 
 
-class SleepOvershoot:
-    """The delay with which a sleeping thread wakes up, which is long if the machine pauses."""
-
-    def __init__(self) -> None:
-        self.longest_ns: int | None = None
-        self.paused_ns = 0
-
-    def add(self, wanted_ns: int, took_ns: int) -> None:
-        """Record a sleep: the requested and the real duration."""
-        late_ns = max(0, took_ns - wanted_ns)
-        self.longest_ns = max(self.longest_ns or 0, late_ns)
-        if late_ns > FLOOR_NS:
-            self.paused_ns += late_ns
-
-
 class _Reading(msgspec.Struct, frozen=True, kw_only=True):
     """The state of the machine at the start or end of a window."""
 
@@ -108,37 +98,50 @@ class NoiseMonitor:
         self._begin: _Reading | None = None
         self._mhz: list[float] = []
         self._log: KernelLogTail | None = None
-        self.sleep_overshoot = SleepOvershoot()
-        self._pauses = Pauses(root)
+        self.pauses = Pauses(root)
 
     def start(
-        self, own_pids: list[int], awake_pid: int | None = None, workers: Sequence[int] = ()
+        self,
+        workers: Sequence[int],
+        servers: Sequence[int],
+        awake_pid: int | None = None,
     ) -> None:
-        """Start the window. `own_pids` are the processes of the trial, without this one.
-
-        `workers`: the processes among them that `slept` checks for stops.
+        """Start the window. `servers`: also the processes between clients and servers.
 
         `awake_pid` is the process that keeps the CPUs awake, if any. Its CPU time counts as ours;
         its time on run queues does not count.
         """
-        self._own = own_pids
+        self._own = [*workers, *servers]
         self._log = KernelLogTail(self._root)
         self._awake = [] if awake_pid is None else [awake_pid]
-        self._pauses.watch(workers)
+        self.pauses.watch(workers, servers)
         self._begin = self._reading()
 
     def sample_frequencies(self) -> None:
         """Sample the CPU frequencies. Call this within the window."""
         self._mhz += counters.cpu_frequencies_mhz(self._root)
 
-    def slept(self, wanted_ns: int, took_ns: int) -> None:
-        """A thread of this process has slept: the requested and the real duration."""
-        self.sleep_overshoot.add(wanted_ns, took_ns)
-        self._pauses.slept(wanted_ns, took_ns)
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Look for pauses within the context, in a thread that asks no server.
 
-    def answered(self, took_ns: int) -> None:
-        """The thread that sleeps has asked the server for this time."""
-        self._pauses.answered(took_ns)
+        A server that stands still would hide the stop of a client.
+        """
+        ended = threading.Event()
+
+        def watch() -> None:
+            began_ns = time.monotonic_ns()
+            while not ended.wait(_SLEEP_NS / 1e9):
+                self.pauses.slept(_SLEEP_NS, time.monotonic_ns() - began_ns)
+                began_ns = time.monotonic_ns()
+
+        thread = threading.Thread(target=watch, name="pauses", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def stop(self) -> HostNoise:
         """End the window. Figures that were unreadable at its start or end are missing."""
@@ -158,10 +161,11 @@ class NoiseMonitor:
             counters=self._counter_increases(begin, end),
             waited_percent=_waited_percent(begin.scheduled, end.scheduled),
             clock_step_ns=end.wall_ns - begin.wall_ns - at_ns,
-            longest_pause_ns=self.sleep_overshoot.longest_ns,
-            paused_ns=self.sleep_overshoot.paused_ns,
-            longest_halt_ns=self._pauses.longest_halt_ns,
-            stopped_ns=self._pauses.stopped_ns,
+            longest_pause_ns=self.pauses.longest_ns,
+            paused_ns=self.pauses.paused_ns,
+            longest_halt_ns=self.pauses.longest_halt_ns,
+            stopped_ns=self.pauses.stopped_ns,
+            server_stopped_ns=self.pauses.server_stopped_ns,
             mhz=(min(self._mhz), max(self._mhz)) if self._mhz else None,
             kernel_log=None if lines is None else matching_lines(lines, within_window=True),
         )
@@ -206,21 +210,25 @@ def _waited_percent(begin: tuple[int, int] | None, end: tuple[int, int] | None) 
 
 
 class Pauses:
-    """Sums up pauses: call `watch`, then `slept` after each sleep."""
+    """Sums up pauses: call `watch`, then `slept` after each sleep.
+
+    The delay with which a sleeping thread wakes up is long if the machine pauses.
+    """
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
-        self._pids: Sequence[int] = ()
+        self._workers: Sequence[int] = ()
+        self._servers: Sequence[int] = ()
         self._waited_ns: int | None = None
         self._read_at_ns = 0
-        self._is_stopped = False
-        self.stopped_ns = 0
+        self.longest_ns: int | None = None
+        self.paused_ns = self.stopped_ns = self.server_stopped_ns = 0
         self.longest_halt_ns: int | None = None
 
-    def watch(self, pids: Sequence[int]) -> None:
+    def watch(self, workers: Sequence[int], servers: Sequence[int]) -> None:
         """From now on look at these processes, and forget earlier observations."""
-        self._pids, self.stopped_ns, self.longest_halt_ns = pids, 0, None
-        self._is_stopped = False
+        self._workers, self._servers = workers, servers
+        self.stopped_ns, self.server_stopped_ns, self.longest_halt_ns = 0, 0, None
         now_ns = time.monotonic_ns()
         if now_ns - self._read_at_ns > _FRESH_NS:
             self._read_at_ns, self._waited_ns = now_ns, self._waited()
@@ -230,21 +238,20 @@ class Pauses:
 
         A process that is stopped now was stopped during the sleep.
         """
-        self._is_stopped = any(is_stopped(pid, self._root) for pid in self._pids)
-        self.answered(took_ns)
-        late_ns = took_ns - wanted_ns
+        if any(is_stopped(pid, self._root) for pid in self._workers):
+            self.stopped_ns += took_ns
+        if any(is_stopped(pid, self._root) for pid in self._servers):
+            self.server_stopped_ns += took_ns
+        late_ns = max(0, took_ns - wanted_ns)
+        self.longest_ns = max(self.longest_ns or 0, late_ns)
         if late_ns <= FLOOR_NS:
             return
+        self.paused_ns += late_ns
         before, self._waited_ns = self._waited_ns, self._waited()
         if before is not None and self._waited_ns is not None:
             # Another thread may have waited for a CPU with the interpreter's lock: all count.
             halted_ns = max(0, late_ns - max(0, self._waited_ns - before))
             self.longest_halt_ns = max(self.longest_halt_ns or 0, halted_ns)
-
-    def answered(self, took_ns: int) -> None:
-        """The server was asked for this time: a process that was stopped before stayed so."""
-        if self._is_stopped:
-            self.stopped_ns += took_ns
 
     def _waited(self) -> int | None:
         """The ns that this process's threads were runnable without a CPU; None if unknown."""

@@ -176,6 +176,7 @@ def worst_noise(hosts: Sequence[HostNoise]) -> HostNoise:
         paused_ns=max(noise.paused_ns for noise in hosts),
         longest_halt_ns=_most([noise.longest_halt_ns for noise in hosts]),
         stopped_ns=max(noise.stopped_ns for noise in hosts),
+        server_stopped_ns=max(noise.server_stopped_ns for noise in hosts),
         mhz=_frequency_range(hosts),
         kernel_log={name: lines for log in logs for name, lines in log.items()} if logs else None,
     )

@@ -199,9 +199,9 @@ class HostNoise(Record, frozen=True, kw_only=True):
     `waited_percent` is the time that the trial's threads were runnable without a CPU, relative to
     the time that they ran. A pause is the time by which a thread slept longer than requested, if
     that is more than 1 ms. `longest_halt_ns` is the longest part of a pause in which this process
-    did not wait for a CPU, so that load cannot explain it. `stopped_ns`: a signal or a debugger had
-    stopped a worker for this time. `kernel_log` has the matching lines of the kernel's log, by the
-    pattern names of kernel_patterns.py.
+    did not wait for a CPU, so that load cannot explain it. `stopped_ns`, `server_stopped_ns`: a
+    signal or a debugger had stopped a worker or a server for this time. `kernel_log` has the
+    matching lines of the kernel's log, by the pattern names of kernel_patterns.py.
     """
 
     cpus: int | None = None
@@ -216,6 +216,7 @@ class HostNoise(Record, frozen=True, kw_only=True):
     paused_ns: int = 0
     longest_halt_ns: int | None = None
     stopped_ns: int = 0
+    server_stopped_ns: int = 0
     mhz: tuple[float, float] | None = None
     kernel_log: dict[str, list[str]] | None = None
 

@@ -71,7 +71,7 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     operation do not. `retired`: the arm left the sitting's later squares, after its questions were
     answered. `void_slices` are not in `slices`: several hosts may not have started them together,
     or there was a pause. The workers counted `void_ops` operations in them, failed ones too.
-    `paused_slices`: void slices in which the client was stopped, or the machine paused; all
+    `paused_slices`: void slices in which client or server was stopped, or the machine paused; all
     together were `paused_ns` longer than planned.
     """
 

@@ -5,6 +5,7 @@ import pytest
 
 from cachemark.analysis.giving_up import may_be_replayed
 from cachemark.analysis.verdict.long_pauses import long_pause_findings
+from cachemark.analysis.verdict.noise import noise_delays
 from cachemark.model.experiment import Load
 from cachemark.model.outcome import HostNoise
 from cachemark.model.protocol import Done
@@ -31,6 +32,7 @@ def window(gap_ns: int, elapsed_ns: int = 9 * S) -> Done:
     [
         ({"longest_halt_ns": 4.9 * S}, window(3 * S), "INVALID", "the machine paused for 4.9 s"),
         ({"stopped_ns": 4.9 * S}, window(0), "INVALID", "the client was stopped for 4.9 s"),
+        ({"server_stopped_ns": 2.5 * S}, window(0), "INVALID", "the server was stopped for 2.5 s"),
         ({"longest_halt_ns": 0.2 * S}, window(S // 5, 4 * S), "noise", "of a window of 4 s"),
     ],
 )
@@ -59,7 +61,27 @@ def test_a_long_pause_is_named(
     ],
 )
 def test_other_pauses_are_not(noise: HostNoise | None, measure: Done, load: Load) -> None:
-    assert long_pause_findings(noise, measure, load) == []
+    found = long_pause_findings(noise, measure, load)
+    assert "long-pause" not in {each.rule for each in found}
+
+
+def test_a_silence_without_a_known_cause_is_noted() -> None:
+    (found,) = long_pause_findings(HostNoise(), window(S, 4 * S), CLOSED)
+    assert (found.rule, found.weight) == ("silence", "note")
+    assert "no operation succeeded for 1 s of a window of 4 s" in found.text
+    # Operations of a second each leave such gaps.
+    slow = msgspec.structs.replace(CLOSED, threads=100)
+    assert long_pause_findings(HostNoise(), window(S, 4 * S), slow) == []
+
+
+def test_an_open_loop_withholds_what_a_stopped_server_moved() -> None:
+    noise = HostNoise(server_stopped_ns=S // 5, window_ns=9 * S)
+    load = msgspec.structs.replace(CLOSED, schedule="uniform")
+    (found,) = long_pause_findings(noise, window(0), load)
+    assert (found.weight, "rate" in found.text) == ("noise", False)
+    (delay,) = noise_delays(noise, window(0), load)
+    assert (delay.rule, delay.over_ns[-1]) == ("long-pause", S // 5)
+    assert delay.counts[0] > 0
 
 
 def test_a_trial_with_a_long_pause_may_be_replayed() -> None:

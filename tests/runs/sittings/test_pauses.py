@@ -46,7 +46,7 @@ def test_a_slice_in_which_a_client_was_stopped_is_void(inside: Inside, tmp_path:
     assert rounds.paused_ns > 300_000_000
     assert len(rounds.slices.ops) == len(honest.rounds.slices.ops) - 1
     (found,) = [each for each in paused.findings if each.rule == "long-pause"]
-    assert "slices are void: the client was stopped or the machine paused" in found.text
+    assert "slices are void: client or server was stopped or the machine paused" in found.text
     # Nothing of the pause is in the rate.
     assert max(rounds.slices.elapsed_ns) < rounds.paused_ns
     slices = rounds.slices

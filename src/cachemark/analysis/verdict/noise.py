@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from cachemark.analysis.verdict.long_pauses import stop_delays
 from cachemark.analysis.verdict.open_loop import response_percentile_ns
 from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.analysis.verdict.withholding import Delay, delay_of_share
@@ -174,7 +175,7 @@ def noise_delays(
     """Delays that noise can have caused in an open loop, where its extent is known."""
     if noise is None or not noise.window_ns or load.schedule == "closed" or policy != "auto":
         return []
-    delays: list[Delay] = []
+    delays = [*stop_delays(noise, measure)]
     for rule in _rules(noise):
         figure, share = rule.of(noise), rule.share(noise)
         if figure is not None and share is not None and rule.limits.classify(figure) == "fail":

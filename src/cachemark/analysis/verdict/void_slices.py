@@ -1,9 +1,9 @@
 """Slices of a sitting that are void, and their effect on an arm. Pure.
 
-A slice is void if two hosts may have started it more than SKEW_LIMIT_NS apart, or if the client was
-stopped or the machine paused in it. The workers have counted its operations by then, and their
-histograms have its times. So the rate is that of the other slices. A percentile is shown if the
-times of the void slices cannot have moved it too far, whatever they were.
+A slice is void if two hosts may have started it more than SKEW_LIMIT_NS apart, or if client or
+server was stopped or the machine paused in it. The workers have counted its operations by then, and
+their histograms have its times. So the rate is that of the other slices. A percentile is shown if
+the times of the void slices cannot have moved it too far, whatever they were.
 """
 
 import math
@@ -35,8 +35,8 @@ def judge_void(measure: Done, rounds: Rounds) -> Judged:
     limit = _VOID_PART * planned
     skewed = f"{apart} of {planned} slices are void: hosts may have started them more than "
     skewed += f"{SKEW_LIMIT_NS / 1e6:g} ms apart{gone}"
-    stopped = f"{paused} of {planned} slices are void: the client was stopped or the machine "
-    stopped += f"paused in them, for {plain(rounds.paused_ns / 1e9)} s in all{gone}"
+    stopped = f"{paused} of {planned} slices are void: client or server was stopped or the "
+    stopped += f"machine paused in them, for {plain(rounds.paused_ns / 1e9)} s in all{gone}"
     findings = [
         limit_finding("void-slices", skewed, apart, limit, "slices", weight=weight),
         limit_finding("long-pause", stopped, paused, limit, "slices", weight=weight),

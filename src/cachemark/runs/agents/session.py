@@ -56,15 +56,16 @@ class _Watch:
         tick_s: float | None,
     ) -> None:
         self.noise = NoiseMonitor()
-        self.noise.start([*workers, *pids], workers=workers)
+        self.noise.start(workers, pids)
+        self._threads = ExitStack()
+        self._threads.enter_context(self.noise.watching())
         self.sampler = Sampler(server, tick_s=tick_s, noise=self.noise) if server else None
         if self.sampler:
-            self.sampler.__enter__()
+            self._threads.enter_context(self.sampler)
 
     def end(self) -> None:
         """Stop sampling."""
-        if self.sampler:
-            self.sampler.__exit__()
+        self._threads.close()
 
 
 class Session:
@@ -197,6 +198,8 @@ class Session:
         if self._tape is None:
             raise TrialError("workers cannot be prepared without a tape")
         fleet = self._workers(request.arm)
+        if server := self._servers.get(request.arm):
+            fleet.server_pids = server.pids
         fleet.share = Share(first=request.first, segments=request.segments)
         asked = msgspec.structs.replace(request.request, tape=str(self._tape.path))
         if encryption := tls.written(request.tls, self._trial.enter_context(temporary_folder())):

@@ -14,7 +14,7 @@ from cachemark.analysis.resilience.figures import Phases, ProcessSample, Samples
 from cachemark.endpoints.servers.running import merge_process_use, process_use
 from cachemark.endpoints.worker import Worker
 from cachemark.host.cpu_meter import QueueMeter, family
-from cachemark.host.noise import SleepOvershoot
+from cachemark.host.noise import Pauses
 from cachemark.model.faults import Fault
 from cachemark.model.protocol import Failure, Progress, RunRequest, Stop, WorkerAnswer
 from cachemark.runs.resilience.injection import Injection
@@ -40,7 +40,7 @@ class FaultWindow:
         self._timeout_s = timeout_ms / 1e3
         self._ended: WorkerAnswer | None = None
         self._progress: Progress | None = None
-        self._late = SleepOvershoot()
+        self._late = Pauses()
         self.connections = self.server_misses = self.waited_ns = 0
         self.fault_began = False
 
@@ -122,7 +122,7 @@ class FaultWindow:
         wait_ns = max(0, min(_WAIT_NS, instant_ns - begin_ns))
         answer = self._worker.receive(wait_ns / 1e9)
         if answer is None:
-            self._late.add(wait_ns, time.monotonic_ns() - begin_ns)
+            self._late.slept(wait_ns, time.monotonic_ns() - begin_ns)
         elif isinstance(answer, Progress):
             self._progress = answer
         else:

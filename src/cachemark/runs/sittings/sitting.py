@@ -156,8 +156,10 @@ class _Sitting:
         noise = NoiseMonitor()
         for arm in self.arms:
             arm.attempt(arm.read_before)
-        pids = [pid for arm in self.arms if arm.ends for pid in _pids(arm.ends)]
-        noise.start(pids, self._setting.awake_pid)
+        fleets = [arm.ends.fleet for arm in self.arms if arm.ends]
+        workers = [worker.pid for fleet in fleets for worker in fleet.workers]
+        servers = [pid for fleet in fleets for pid in fleet.server_pids]
+        noise.start(workers, servers, self._setting.awake_pid)
         gc.collect()
         # A collection of garbage takes milliseconds, and there are none between two slices.
         gc.disable()
@@ -252,11 +254,6 @@ def merge_rows(sets: Sequence[list[list[Turn]]]) -> list[tuple[int, list[Turn]]]
     ]
     placed.sort(key=lambda place: place[:2])
     return [(part, row) for _, part, row in placed]
-
-
-def _pids(ends: Endpoints) -> list[int]:
-    workers = [worker.pid for worker in ends.fleet.workers]
-    return workers + ends.server.pids + ends.server.between
 
 
 def _server_use(ends: Endpoints, cpu_ns: int) -> ServerUse | None:

@@ -31,7 +31,7 @@ class SliceLog:
         self.void_ops += done.ops + done.errors
 
     def add_paused(self, done: SliceDone, cpu: CpuReading, paused_ns: int) -> None:
-        """Note a slice in which the client was stopped, or the machine paused: it is void."""
+        """Note a slice in which a process was stopped, or the machine paused: it is void."""
         self.add_void(done)
         self.paused_slices += 1
         self.paused_ns += paused_ns

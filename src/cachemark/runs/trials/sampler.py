@@ -30,16 +30,11 @@ SAMPLED_COUNTERS = (
 )
 
 
-# The longest sleep at once. A pause of the machine shows as a late wake-up. Each wake-up may cost a
-# measured thread some µs of its CPU: ten a second are far too few to show in p99.9.
-_SLEEP_S = 0.1
-
-
 class Sampler:
     """Samples from entering to leaving the context; leaving waits for the last sample.
 
-    The server's counters are read every `tick_s` too, or at steps that grow. `noise` gets the delay
-    of each wake-up.
+    The server's counters are read every `tick_s` too, or at steps that grow. `noise` gets the CPU
+    frequencies.
     """
 
     def __init__(
@@ -79,7 +74,7 @@ class Sampler:
         began, self.began_unix_ns = time.monotonic(), time.time_ns()
         sample_due = began + self._period_s
         tick_due = began + look_pause_s(0, PERIOD_S)
-        while not self._sleep(min(sample_due, tick_due)):
+        while not self._ended.wait(max(0.0, min(sample_due, tick_due) - time.monotonic())):
             now = time.monotonic()
             # A sample that took longer than a period is not made up for.
             if now >= sample_due:
@@ -89,17 +84,6 @@ class Sampler:
                 self._tick(began)
                 tick_s = self._tick_s or look_pause_s(now - began, PERIOD_S)
                 tick_due = max(tick_due + tick_s, time.monotonic())
-
-    def _sleep(self, until: float) -> bool:
-        """Sleep until something is due, at most _SLEEP_S; true when the window has ended."""
-        begin = time.monotonic()
-        length = max(0.0, min(_SLEEP_S, until - begin))
-        if self._ended.wait(length):
-            return True
-        if self._noise:
-            took = time.monotonic() - begin
-            self._noise.slept(round(length * 1e9), round(took * 1e9))
-        return False
 
     def _tick(self, began: float) -> None:
         asked = time.monotonic()
@@ -128,16 +112,11 @@ class Sampler:
         """Empty once the server has failed to answer: the trial itself will say why."""
         if self._silent:
             return ServerStats()
-        began_ns = time.monotonic_ns()
         try:
             return self._server.stats()
         except TrialError:
             self._silent = True
             return ServerStats()
-        finally:
-            # A server that stood still with the client must not hide the client's stop.
-            if self._noise:
-                self._noise.answered(time.monotonic_ns() - began_ns)
 
 
 def sampled_counters(stats: ServerStats) -> dict[str, int]:

@@ -174,6 +174,7 @@ class TrialRun:
         stack.callback(lambda: self.record(server=server.final_facts()))
         empty = server.use()
         fleet = self._connect(stack, server)
+        fleet.server_pids = server.pids + server.between
         if self.generators:
             fleet.generators = self.generators._connect(stack, server)
         return Endpoints(server, fleet, empty)

@@ -61,8 +61,8 @@ def play_window(
     generators = fleet.generators
     sides = [fleet, generators] if generators else [fleet]
     workers = [worker.pid for side in sides for worker in side.workers]
-    noise.start(workers + server.pids + server.between, awake_pid, workers)
-    with Sampler(server, tick_s=tick_s(request), noise=noise) as sampler:
+    noise.start(workers, server.pids + server.between, awake_pid)
+    with noise.watching(), Sampler(server, tick_s=tick_s(request), noise=noise) as sampler:
         watched = msgspec.structs.replace(
             watch, progress=_both(sampler.note_progress, watch.progress)
         )
