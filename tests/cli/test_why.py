@@ -129,3 +129,4 @@ def test_an_earlier_answer_is_the_first_to_compare_with(inside: Inside, tmp_path
     again = counted("after.json", "--past", str(tmp_path / "before.json"))
     (difference,) = again["differences"]
     assert (difference["client"], difference["base"]) == ("native", "before.json: native")
+    assert again["missing"][-1].startswith("Times of an earlier answer")

@@ -34,6 +34,7 @@ from cachemark.runs.planning.preflight import ask
 
 _REPEAT, _LEAST_REPEAT, _MOST_REPEAT = 5, 3, 100
 _PROFILE_MS = 5000
+_OTHER_TIME = "Times of an earlier answer also differ with the machine's state; counts do not."
 WhyForm = Literal["table", "markdown", "json", "html"]
 
 
@@ -196,6 +197,7 @@ def counted_report(
         )
         counted = count(plan, engine, progress)
     untraced = system_calls.missing_reason()
+    missing = [f"System calls are not counted: {untraced}."] if untraced else []
     works = [*(earlier.counted if earlier else ()), *counted.works, *absent]
     profiles = [*(earlier.profiles if earlier else ()), *counted.profiles]
     return WhyReport(
@@ -206,7 +208,7 @@ def counted_report(
         counted=works,
         differences=differences(works, counted.unit_costs, of_servers=of_servers),
         unit_costs=counted.unit_costs,
-        missing=[f"System calls are not counted: {untraced}."] if untraced else [],
+        missing=[*missing, _OTHER_TIME] if earlier else missing,
         profiles=profiles,
         shares=[shares_of(each) for each in profiles],
     )

@@ -151,6 +151,24 @@ def test_time_that_is_not_known_to_differ_is_said() -> None:
     assert "b and a: their CPU time is not known to differ. b makes 2 more calls" in text
 
 
+def test_a_cost_below_its_error_is_not_said() -> None:
+    counted = [timed("a", 1, 10, 5), timed("b", 3, 10, 5)]
+    units = [UnitCosts(polls=cost) for cost in (0.1, 0.5, 2.4)]
+    found = differences(counted, units)
+    assert found[0].findings[0].cost_us
+    whole = msgspec.structs.replace(report(), counted=counted, differences=found, unit_costs=units)
+    text = " ".join(RENDERERS["table"](whole, None).split())
+    assert "b makes 2 more calls of poll, select or epoll (3 against 1 of a). " in text
+
+
+def test_times_below_a_microsecond_are_shown() -> None:
+    rows = [Counts(user_us=us) for us in (0.02, 0.03, 0.04)]
+    counted = [CountedWork(client="a", kind="get", repetitions=rows)]
+    whole = msgspec.structs.replace(report(), counted=counted, differences=[])
+    text = RENDERERS["markdown"](whole, None)
+    assert "| CPU time in its own code | 0.03 ±0.06 µs |" in text
+
+
 def test_servers_get_no_remedies_for_clients() -> None:
     text = answer(timed("a", 1, 10, 5), timed("b", 3, 10, 5), player="native")
     assert "b makes 2 more calls of poll, select or epoll (3 against 1 of a, 1 µs" in text

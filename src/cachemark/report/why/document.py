@@ -91,10 +91,8 @@ def sentences(of: Difference) -> list[str]:
     found = [*of.findings, *of.findings_of_base]
     if of.time and of.time.client == of.base:
         found = [*of.findings_of_base, *of.findings]
-    if not found:
-        none = f"{of.client} and {of.base}: the counts show no difference that a rule names."
-        return [none, *time]
-    return [*time, *(_sentence(each) for each in found)]
+    none = f"{of.client} and {of.base}: the counts show no difference that a rule names."
+    return [*([] if found else [none]), *time, *map(_sentence, found)]
 
 
 def first_sentences(of: WhyReport) -> list[str]:
@@ -137,8 +135,8 @@ def _us(of: CountEstimate) -> str:
 def _sentence(of: WhyFinding) -> str:
     counts = f"{number(of.count)} against {number(of.other_count)} of {of.other}"
     counts += "" if number(of.covered) == "0" else f", {number(of.covered)} by other causes"
-    cost = f", {_us(of.cost_us)} in the kernel" if of.cost_us else ""
-    cost += f", {_us(of.own_us)} in its own code" if of.own_us else ""
+    costs = ((of.cost_us, "in the kernel"), (of.own_us, "in its own code"))
+    cost = "".join(f", {_us(us)} {place}" for us, place in costs if us and us.value > us.error)
     remedy = f" Remedy: {of.remedy}." if of.remedy else ""
     return f"{of.client} {of.words} ({counts}{cost}).{remedy}"
 
@@ -154,7 +152,7 @@ def _figures() -> _Figures:
     return msgspec.toml.decode(text, type=_Figures)
 
 
-# Events that are rarer than one in twenty operations do not belong to an operation.
+# Events that are rarer than one in twenty operations do not belong to an operation; work does.
 _LEAST_SHOWN = 0.05
 
 
@@ -167,7 +165,7 @@ def _rows(counted: Sequence[CountedWork]) -> dict[str, list[CountEstimate | None
     return {
         figure: row
         for figure, row in found.items()
-        if any(each is not None and abs(each.value) >= _LEAST_SHOWN for each in row)
+        if any(each and (abs(each.value) >= _LEAST_SHOWN or figure == "user_us") for each in row)
     }
 
 
@@ -204,7 +202,7 @@ def _cell(found: CountEstimate | None, figure: str) -> str:
     if found is None:
         return "–"
     us = figure.endswith("_us")
-    decimals = 1 if us or abs(found.value) >= 100 else 2
+    decimals = 1 if abs(found.value) >= (0.5 if us else 100) else 2
     value, error = rounded(found.value, decimals), rounded(found.error, decimals)
     shown = value if error == "0" else f"{value} ±{error}"
     return f"{shown} µs" if us else shown
