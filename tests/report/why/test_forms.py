@@ -10,6 +10,7 @@ import msgspec
 from cachemark.analysis.why.report import WhyReport, differences
 from cachemark.model.counts import CountedWork, Counts, UnitCosts
 from cachemark.report.why import RENDERERS
+from cachemark.report.why.document import first_sentences
 
 SENTENCE = (
     "b makes 2 more calls of poll, select or epoll (3 against 1 of a). Remedy: read from a "
@@ -138,12 +139,17 @@ def test_less_own_time_is_taken_from_the_kernels() -> None:
 def test_the_causes_of_the_slower_client_are_first() -> None:
     slower = msgspec.structs.replace(timed("a", 3, 12, 8).repetitions[0], sends=0.0)
     faster = msgspec.structs.replace(timed("b", 1, 10, 5).repetitions[0], sends=1.0)
-    text = answer(
+    pair = (
         CountedWork(client="a", kind="get", repetitions=[slower] * 3),
         CountedWork(client="b", kind="get", repetitions=[faster] * 3),
     )
+    text = answer(*pair)
     first, second = text.index("a makes 2 more calls of poll"), text.index("b makes 1 more write ")
     assert text.index("a takes 5 µs more CPU time than b") < first < second
+    whole = msgspec.structs.replace(report(), counted=list(pair), differences=differences(pair))
+    (said,) = first_sentences(whole)
+    assert "a makes 2 more calls of poll" in said
+    assert "b makes" not in said
 
 
 def test_time_that_is_not_known_to_differ_is_said() -> None:

@@ -102,8 +102,8 @@ def first_sentences(of: WhyReport) -> list[str]:
     ]
     lines: list[str] = []
     for each in differing or of.differences:
-        named = [_sentence(cause) for cause in (*each.findings, *each.findings_of_base)]
-        words = [*_time(each.time), named[0]] if named else sentences(each)
+        named = each.findings or each.findings_of_base
+        words = [*_time(each.time), sentences(each)[1]] if named else sentences(each)
         lines.append(f"Why, for each {each.kind}: {' '.join(words)}")
     return lines
 
