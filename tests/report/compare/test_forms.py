@@ -16,6 +16,7 @@ from cachemark.report.compare import (
     compare_runs,
     compare_within_run,
 )
+from cachemark.report.compare.tables import document
 from tests.builders.outcomes import numbered
 from tests.builders.stored_runs import in_turns, made_header, other_host, trials
 from tests.golden import assert_golden
@@ -90,3 +91,10 @@ def test_csv_and_json_say_the_same() -> None:
         else:
             assert float(row["ratio"]) == pytest.approx(comparison["ratio"]["value"], rel=1e-5)
             assert row["answer"] == comparison["answer"]
+
+
+def test_tables_have_the_best_cell_first() -> None:
+    for figure, cells in (("ops/s", ["b", "c", "a"]), ("p99", ["b", "c", "a"])):
+        (table,) = [of.table for of in document(many_runs()).parts if of.title == figure]
+        assert table is not None
+        assert [row[0] for row in table.rows] == cells

@@ -11,6 +11,7 @@ from cachemark.analysis.statistics import FIGURES, Answer, Comparison, Figure, I
 from cachemark.report.cells import CELL_FIELDS
 from cachemark.report.compare.gate import gate_line
 from cachemark.report.compare.model import ComparisonReport, ComparisonRow
+from cachemark.report.compare.selection import sort_key
 from cachemark.report.document import Document, DocumentPart, Table, TableColumn
 
 _ANSWERS: tuple[Answer, ...] = ("better", "worse", "equal", "open")
@@ -71,13 +72,16 @@ def _tables(compared: ComparisonReport) -> list[tuple[str, Table]]:
 
 
 def _table(compared: ComparisonReport, figure: Figure) -> Table:
-    common = _common(compared)
-    rows = [
-        [_label(row, compared, common), *_figures(of, of.ratio, figure)]
+    """The cells of the same work together, the best one first."""
+    common, sign = _common(compared), -1 if figure.more_is_better else 1
+    found = [
+        (row, of, of.ratio, sign * (of.first_value or of.ratio).value)
         for row in compared.rows
         for of in row.comparisons
         if of.figure == figure.name and of.ratio
     ]
+    found.sort(key=lambda each: (sort_key(each[0].other)[:2], each[3]))
+    rows = [[_label(row, compared, common), *_figures(of, it, figure)] for row, of, it, _ in found]
     ratio = f"ratio ({100 * (1 - compared.level):.3g} %)"
     better = "more is better" if figure.more_is_better else "less is better"
     return Table(
@@ -121,11 +125,8 @@ def value(of: Interval | None, figure: Figure) -> str:
     """A figure with its interval, in a readable unit."""
     if of is None:
         return _ABSENT
-    if figure.unit == "us":
-        return time_with_error(of.times(1e3))
-    return {"ops/s": rate_with_error, "ns": time_with_error, "bytes": size_with_error}[figure.unit](
-        of
-    )
+    write = {"ops/s": rate_with_error, "bytes": size_with_error}.get(figure.unit, time_with_error)
+    return write(of.times(1e3) if figure.unit == "us" else of)
 
 
 def _common(compared: ComparisonReport) -> list[str]:
