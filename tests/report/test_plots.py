@@ -178,6 +178,15 @@ def test_the_widest_intervals_are_said_to_be_wide() -> None:
     assert number_format.rate_with_error(of) == "2.00 ±>100 %"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(80.0, 125.0, "±25.0 %"), (80.0, 104.0, "−20/+4.0 %"), (25.0, 144.0, "−75/+44 %")],
+)
+def test_an_interval_with_unlike_ends_shows_both(low: float, high: float, shown: str) -> None:
+    of = Interval(value=100.0, low=low, high=high)
+    assert number_format.time_with_error(of) == f"100 ns {shown}"
+
+
 def test_the_answer_is_one_sentence(made: Report) -> None:
     said = conclusions.one_sentence(made)
     assert said.startswith("python/fast is first in all 4 comparisons")
@@ -257,6 +266,7 @@ def test_each_panel_has_its_fastest_on_top_and_ratios(made: Report) -> None:
     [
         ("worse", 0.77, 1.07, True),
         ("worse", 0.87, 0.95, False),
+        ("worse", 0.77, 1.0, False),
         ("open", 0.87, 1.0, True),
         ("open", 0.87, 0.99, False),
         ("equal", 0.87, 0.99, False),

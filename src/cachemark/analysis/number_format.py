@@ -1,5 +1,7 @@
 """Figures as people read them."""
 
+import math
+
 from cachemark.analysis.statistics import Interval, TimeSummary
 from cachemark.model.errors import UsageError
 from cachemark.model.units import parse_size
@@ -121,13 +123,14 @@ def bounds_name(of: Interval) -> str:
 
 
 def _bounds(of: Interval) -> str:
-    """The range relative to the value, ` −1.2/+14 %`, or the interval's reach, ` ±2.1 %`."""
+    """Both ends relative to the value, ` −1.2/+14 %`; ` ±2.1 %` if an interval's are one factor."""
     if of.low is None or of.high is None or not of.value:
         return ""
-    if of.bounds == "range":
-        low, high = (100 * (1 - of.low / of.value), 100 * (of.high / of.value - 1))
+    low, high = (100 * (1 - of.low / of.value), 100 * (of.high / of.value - 1))
+    percent = 100 * (of.high / of.low) ** 0.5 - 100 if of.low else math.inf
+    alike = math.isclose(high, percent, rel_tol=1e-3, abs_tol=0.05) or percent > 1000
+    if of.bounds == "range" or not alike:
         return f" −{_two(low)}/+{_two(high)} %"
-    percent = 100 * (of.high / of.low) ** 0.5 - 100
     return f" ±{percent:.1f} %" if percent <= 100 else " ±>100 %"
 
 

@@ -186,9 +186,11 @@ def share_text(row: ClientRow) -> str:
 
 def _shows_none(of: Comparison) -> bool:
     """Whether the interval has 1 in it, or there is none and no answer."""
+    unanswered = of.answer in ("open", "equal")
     if of.ratio is None or of.ratio.low is None or of.ratio.high is None:
-        return of.answer in ("open", "equal")
-    return of.ratio.low < 1 < of.ratio.high
+        return unanswered
+    ends = (of.ratio.low, of.ratio.high)
+    return ends[0] < 1 < ends[1] or (unanswered and 1 in ends)
 
 
 def _percentiles(kind: KindSummary) -> list[str]:

@@ -176,26 +176,23 @@ def describe(looked: Looked, pair: FamilyPair, figure: str) -> Comparison:
     return msgspec.structs.replace(comparison, tested=False, needed=None)
 
 
-def holding_together(
-    looked: Looked, comparison: Comparison, pairs: int, apart: float = 1.0
-) -> Comparison:
+def holding_together(looked: Looked, of: Comparison, pairs: int, apart: float = 1.0) -> Comparison:
     """The comparison with an interval that holds for all `pairs` pairs together (Bonferroni).
 
-    The first of a table is chosen by its figures: it is probably first because its sittings were
-    lucky. Intervals that hold for all pairs hold for those with the first, too. Where the answer is
-    a difference, the interval is beyond `apart`, the factor that its test has shown at least.
+    The first of a table is probably first because its sittings were lucky. Intervals of all pairs
+    hold for its pairs, too. If the answer is a difference, the interval is beyond `apart`, the
+    factor that its test has shown at least.
     """
     confidence = 1 - looked.rule.level / max(1, pairs)
-    pair = comparison.first, comparison.second
-    estimated = estimate_pair(looked.sittings, *pair, comparison.figure)
-    if estimated.estimate is None:
-        return comparison
-    ratio = estimated.estimate.ratio(confidence)
+    estimate = estimate_pair(looked.sittings, of.first, of.second, of.figure).estimate
+    if estimate is None:
+        return of
+    ratio = estimate.ratio(confidence)
     return msgspec.structs.replace(
-        comparison,
-        ratio=ratio.beyond(apart) if comparison.answer in ("better", "worse") else ratio,
+        of,
+        ratio=ratio.beyond(apart) if of.answer in ("better", "worse") else ratio,
         confidence=confidence,
-        narrow_at=narrow_at(estimated.estimate, looked.rule, confidence),
+        narrow_at=narrow_at(estimate, looked.rule, confidence),
     )
 
 
