@@ -132,6 +132,12 @@ def test_shares_are_percentages_with_the_error_of_the_sampling() -> None:
     assert shares.classes["library"].error == pytest.approx(12.7, abs=0.3)
 
 
+def test_a_function_below_its_error_is_left_out() -> None:
+    shares = shares_of(profile("a", get=20, key=1, loop=2))
+    assert list(shares.functions) == [GET]
+    assert "key check" in shares.classes
+
+
 def test_every_rule_is_named_and_can_match() -> None:
     assert all(rule.frame for rule in class_rules())
     assert {rule.name for rule in class_rules()} >= {"library", "kernel", "collection", "routing"}

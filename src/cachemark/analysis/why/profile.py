@@ -81,20 +81,17 @@ def shares_of(profile: FoldedStacks) -> ProfileShares:
         functions[library_function(stack, profile.language)] += count
     del functions[""]
 
-    def shares(counts: list[tuple[str, int]]) -> dict[str, CountEstimate]:
-        found: dict[str, CountEstimate] = {}
-        for name, count in counts:
-            low, high = proportion_interval(count, profile.samples, CONFIDENCE)
-            value, error = 100 * count / profile.samples, 50 * (high - low)
-            found[name] = CountEstimate(value=value, error=error)
-        return found
+    def share(count: int) -> CountEstimate:
+        low, high = proportion_interval(count, profile.samples, CONFIDENCE)
+        return CountEstimate(value=100 * count / profile.samples, error=50 * (high - low))
 
+    heaviest = [(name, share(count)) for name, count in functions.most_common(_HEAVIEST)]
     return ProfileShares(
         client=profile.client,
         kind=profile.kind,
         sampler=profile.sampler,
         samples=profile.samples,
-        classes=shares(classes.most_common()),
-        functions=shares(functions.most_common(_HEAVIEST)),
+        classes={name: share(count) for name, count in classes.most_common()},
+        functions={name: of for name, of in heaviest if of.value > of.error},
         failure=profile.failure,
     )
