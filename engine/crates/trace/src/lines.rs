@@ -96,16 +96,18 @@ impl<'a> Lines<'a> {
             return Ok(None);
         }
         self.number = number;
+        let is_packed = || NO_TEXTS.iter().any(|(begin, _)| bytes.starts_with(begin));
+        let is_binary = bytes.contains(&0) || is_packed();
+        if number == 1 && !is_binary && bytes.trim_ascii_end().contains(&b'\r') {
+            return Err(at(CR_ALONE.to_owned()));
+        }
         if bytes.len() as u64 > MAX_LINE_BYTES {
             if number == 1 && bytes.contains(&0) {
                 return Err(at(no_text(&bytes)));
             }
             return Err(at(format!("longer than {MAX_LINE_BYTES} bytes")));
         }
-        let is_packed = || NO_TEXTS.iter().any(|(begin, _)| bytes.starts_with(begin));
-        if number == 1
-            && (bytes.contains(&0) || is_packed() || std::str::from_utf8(&bytes).is_err())
-        {
+        if number == 1 && (is_binary || std::str::from_utf8(&bytes).is_err()) {
             return Err(at(no_text(&bytes)));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| at("it is not UTF-8".to_owned()))?;
@@ -127,6 +129,7 @@ const NO_TEXTS: [(&[u8], &str); 9] = [
     (b"\xff\xfe", UTF_16),
     (b"\xfe\xff", UTF_16),
 ];
+const CR_ALONE: &str = "its lines end with CR alone: write them with LF by tr '\\r' '\\n'";
 const UTF_16: &str = "it is UTF-16: write it as UTF-8 by iconv -f UTF-16 -t UTF-8";
 /// A tar archive has this at byte 257.
 const TAR: &[u8] = b"ustar";

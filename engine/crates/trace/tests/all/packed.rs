@@ -102,6 +102,8 @@ fn other_packings_and_encodings_are_named_with_the_remedy() {
         (utf_16(u16::to_be_bytes), "iconv -f UTF-16BE -t UTF-8"),
         (tar, "a tar archive"),
         (b"caf\xe9,get\n".to_vec(), "it is not UTF-8"),
+        (b"time,op,key\r0,get,a\r".to_vec(), "lines end with CR alone: write them with LF by tr"),
+        (b"op,key\rget,a\r".repeat(9000), "lines end with CR alone"),
     ] {
         let refused = import(&mut Cursor::new(begin), &ImportOptions::default()).expect_err(said);
         assert!(refused.starts_with("line 1: ") && refused.contains(said), "{refused}");
