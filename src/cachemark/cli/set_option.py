@@ -19,7 +19,7 @@ from cachemark.host import process
 from cachemark.model.errors import DECODE_ERRORS, UsageError, refusing
 from cachemark.model.experiment import Experiment
 from cachemark.model.experiment_document import FACTORS, expand_factors
-from cachemark.model.experiment_settings import TABLES, in_words, schema_of
+from cachemark.model.experiment_settings import TABLES, example_of, in_words, schema_of
 from cachemark.model.presets import load_presets
 from cachemark.model.work_settings import kept_cold, read_options
 
@@ -131,7 +131,8 @@ def _listed(path: str, value: Any, of: Any) -> Any:
         read = read_options(process.binary_path(), [f"--{name.replace('_', '-')}={value}"])
         value = (read.workload | read.load)[path.rpartition(".")[2]]
         value = int(value) if isinstance(value, float) and value.is_integer() else value
-    with refusing(f"--set {path}", _EVERY, decodes=True):
+    remedy = example_of(path.split(".")) or _EVERY
+    with refusing(f"--set {path}={value!r}", remedy, decodes=True):
         msgspec.convert(value, of)
     return value
 
