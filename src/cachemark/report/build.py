@@ -75,8 +75,8 @@ def _grid_report(
     trials = trial_rows(outcomes)
     turns = rounds.turns_text(outcomes, experiment.rounds.slice_ms)
     in_turns = answers if rounds.is_in_turns(outcomes) else None
-    servers = server_sections(experiment, summaries, outcomes)
-    told, refused = sentences(answers, groups, outcomes, experiment), refused_lines(servers)
+    told = sentences(answers, groups, outcomes, experiment)
+    refused = refused_lines(experiment, summaries)
     return Report(
         header=header,
         answers=told + refused if any(len(group.rows) > 1 for group in groups) else refused + told,
@@ -93,7 +93,7 @@ def _grid_report(
             *default_settings.sections(experiment, summaries, outcomes, own_settings),
             *round_sections.sections(in_turns),
             *within_sections(summaries),
-            *servers,
+            *server_sections(experiment, summaries, outcomes),
             *_published_sections(header, outcomes, groups),
             *calibration.overhead_sections(experiment, summaries),
             *calibration.sections(experiment, calibrations, header.host.name),

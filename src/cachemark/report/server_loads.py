@@ -1,6 +1,6 @@
 """Servers: distances, evictions, refused operations, and how keys are spread over several."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from cachemark.analysis.number_format import count_of, counted, size, time
@@ -13,9 +13,8 @@ from cachemark.model.search_steps import besides_callers
 from cachemark.model.server_stats import ServerLoad, SlabClass
 from cachemark.report.model import Section
 
-# A client, a server, a workload, and all of a load besides its callers.
-_Work = tuple[str, str, str, Load]
-_REFUSED = "Refused operations by callers"
+# A client, a server, a workload and a kind of operation; what share was refused, by callers.
+_Refusal = tuple[tuple[str, str, str, str], dict[int, str]]
 
 
 def server_lines(summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]) -> list[str]:
@@ -98,48 +97,50 @@ def server_sections(
     experiment: Experiment, summaries: Sequence[CellSummary], outcomes: Sequence[Outcome]
 ) -> list[Section]:
     """The tables of servers that refused operations, or that evicted items from several classes."""
-    return [*_refused_by_callers(experiment, summaries), *_size_classes(outcomes)]
+    return [*_refused_by_callers(_refusals(experiment, summaries)), *_size_classes(outcomes)]
 
 
-def refused_lines(sections: Sequence[Section]) -> list[str]:
+def refused_lines(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[str]:
     """A sentence for each row of the table of refused operations: its share by callers."""
-    lines: list[str] = []
-    for of in (section for section in sections if section.title == _REFUSED):
-        for client, server, workload, kind, *cells in of.rows:
-            told = zip(of.columns[4:], cells, strict=True)
-            shares = _listed([f"{cell} with {callers}" for callers, cell in told if cell != "–"])
-            lines += [
-                f"{workload}, {client} against {server}: of {kind} the server refused {shares}."
-            ]
-    return lines
+    return [
+        f"{workload}, {client} against {server}: of {kind} the server refused "
+        f"{_listed([f'{share} with {_callers(count)}' for count, share in shares.items()])}."
+        for (client, server, workload, kind), shares in _refusals(experiment, summaries)
+    ]
 
 
-def _refused_by_callers(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[Section]:
-    """One row for each client and kind of operation, one column for each number of callers."""
+def _refusals(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[_Refusal]:
+    """By number of callers, where one kind of work was played with several numbers."""
     loads = {load.name: load for load in experiment.loads}
-    works: dict[_Work, dict[int, CellSummary]] = {}
+    works: dict[tuple[str, str, str, Load], dict[int, CellSummary]] = {}
     for summary in summaries:
         cell, load = summary.cell, loads.get(summary.cell.load)
         if load is None:
             continue
         work = (cell.client, cell.server, cell.workload, besides_callers(load))
         works.setdefault(work, {})[load.threads * load.processes] = summary
-    compared = {work: of for work, of in works.items() if len(of) > 1}
-    callers = sorted({callers for of in compared.values() for callers in of})
-    rows = [
-        [*work[:3], kind, *(_refused(of.get(count), kind) for count in callers)]
-        for work, of in compared.items()
-        for kind in _refused_kinds(list(of.values()))
+    return [
+        ((*work[:3], kind), shares)
+        for work, of in works.items()
+        if len(of) > 1
+        for kind, shares in _refused(of).items()
     ]
-    if not rows:
+
+
+def _refused_by_callers(refusals: Sequence[_Refusal]) -> list[Section]:
+    """One row for each client and kind of operation, one column for each number of callers."""
+    if not refusals:
         return []
+    callers = sorted({count for _, shares in refusals for count in shares})
     return [
         Section(
-            title=_REFUSED,
+            title="Refused operations by callers",
             topic="servers",
-            columns=["client", "server", "workload", "operation"]
-            + [count_of(count, "caller") for count in callers],
-            rows=rows,
+            columns=["client", "server", "workload", "operation", *map(_callers, callers)],
+            rows=[
+                [*where, *(shares.get(count, "–") for count in callers)]
+                for where, shares in refusals
+            ],
             notes=[
                 "The part of all answers that the server refused: of cas, another caller wrote "
                 "the key between the read and the swap."
@@ -148,15 +149,20 @@ def _refused_by_callers(experiment: Experiment, summaries: Sequence[CellSummary]
     ]
 
 
-def _refused_kinds(summaries: Sequence[CellSummary]) -> list[str]:
-    names = [kind.kind for of in summaries for kind in of.kinds if kind.not_stored]
-    return list(dict.fromkeys(names))
+def _callers(count: int) -> str:
+    return count_of(count, "caller")
 
 
-def _refused(summary: CellSummary | None, name: str) -> str:
-    kind = next((one for one in summary.kinds if one.kind == name), None) if summary else None
-    answered = kind.ok + kind.not_stored if kind else 0
-    return f"{100 * kind.not_stored / answered:.1f} %" if kind and answered else "–"
+def _refused(by_callers: Mapping[int, CellSummary]) -> dict[str, dict[int, str]]:
+    """The share by kind and callers, of kinds that were refused at all and that were answered."""
+    refused = {one.kind for of in by_callers.values() for one in of.kinds if one.not_stored}
+    shares: dict[str, dict[int, str]] = {}
+    for count, summary in sorted(by_callers.items()):
+        for one in summary.kinds:
+            if one.kind in refused and (answered := one.ok + one.not_stored):
+                share = f"{100 * one.not_stored / answered:.1f} %"
+                shares.setdefault(one.kind, {})[count] = share
+    return shares
 
 
 def _size_classes(outcomes: Sequence[Outcome]) -> list[Section]:

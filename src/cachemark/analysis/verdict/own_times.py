@@ -41,8 +41,7 @@ def own_time_findings(outcome: Outcome, ticks: Sequence[CommandCount] = ()) -> l
     `ticks`: readings of the counters of a server that no other client uses.
     """
     seen = [*_of_window(outcome), *_of_generators(outcome), *_of_hosts(outcome)]
-    # Slices and their sum mostly say the same.
-    return list({found.text: found for found in seen or _of_counters(outcome, ticks)}.values())
+    return seen or list(_of_counters(outcome, ticks))
 
 
 def _of_window(outcome: Outcome) -> Iterator[Finding]:
@@ -56,7 +55,6 @@ def _of_window(outcome: Outcome) -> Iterator[Finding]:
     yield from _of_slices("", own_ns, done, rounds)
     if own_ns > wall_ns:
         yield _clock_finding("", own_ns, wall_ns, wall_ns)
-    yield from _of_slices("", done.elapsed_ns, done, rounds)
 
 
 def _of_generators(outcome: Outcome) -> Iterator[Finding]:
@@ -74,7 +72,6 @@ def _of_hosts(outcome: Outcome) -> Iterator[Finding]:
             yield from _of_run(where, part.measure, part.observed, outcome)
         else:
             yield from _of_slices(where, part.slices_ns, part.measure, rounds)
-            yield from _of_slices(where, part.measure.elapsed_ns, part.measure, rounds)
 
 
 def _of_run(
@@ -133,27 +130,23 @@ def _least_by_time_ns(done: Done, observed: Observed, outcome: Outcome) -> int:
     """How long a window by time lasted at least; 0 where its operations may have ended before."""
     if observed.duration_ns is None or outcome.load.schedule not in _STEADY:
         return 0
-    attempts, _ = _attempts_and_ok(done)
-    part = _SHORTER_PART + _RARE_OPERATIONS / max(1, attempts)
+    part = _SHORTER_PART + _RARE_OPERATIONS / max(1, attempts_of(done.operations))
     # A failed operation has no reply.
     return round(observed.duration_ns * (1 - part)) - _failed_ns(done, outcome)
 
 
 def _failed_ns(done: Done, outcome: Outcome) -> int:
-    attempts, ok = _attempts_and_ok(done)
-    return (attempts - ok) * outcome.timing.timeout_ms * 1_000_000
+    failed = attempts_of(done.operations) - sum(each.ok for each in done.operations.values())
+    return failed * outcome.timing.timeout_ms * 1_000_000
 
 
-def _attempts_and_ok(done: Done) -> tuple[int, int]:
-    return attempts_of(done.operations), sum(each.ok for each in done.operations.values())
+def _of_slices(where: str, slices_ns: int, done: Done, rounds: Rounds) -> Iterator[Finding]:
+    """Check the sum of the slices and the worker's own total, by the smaller of both.
 
-
-def _of_slices(where: str, own_ns: int, done: Done, rounds: Rounds) -> Iterator[Finding]:
-    """A slice counts until its end at least, and begins to count with its first completion.
-
-    Slices of which a host knows that they were void may not have been played at all.
+    A slice counts until its end at least, and begins to count with its first completion. Slices of
+    which a host knows that they were void may not have been played at all.
     """
-    attempts, _ = _attempts_and_ok(done)
+    attempts = attempts_of(done.operations)
     if not attempts:
         return
     played, counted_ns = len(rounds.slices.ops), (rounds.length_us - rounds.lead_in_us) * 1000
@@ -162,7 +155,7 @@ def _of_slices(where: str, own_ns: int, done: Done, rounds: Rounds) -> Iterator[
     # A failed operation may take up a whole slice.
     everything = [*done.operations.values(), *(done.lead_in or {}).values()]
     failed = sum(each.attempts - each.ok for each in everything)
-    length_ns = played * counted_ns
+    own_ns, length_ns = min(slices_ns, done.elapsed_ns), played * counted_ns
     least_ns = round((1 - _SHORTER_PART) * length_ns) - late_ns - failed * counted_ns
     if own_ns < least_ns:
         yield _clock_finding(where, own_ns, length_ns, least_ns)
