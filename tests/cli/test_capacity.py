@@ -91,6 +91,18 @@ def test_without_any_limit_nothing_is_claimed(inside: Inside, trace: Path) -> No
     assert "The fullest and the hottest server" not in shown.stdout
 
 
+def test_a_trace_of_new_keys_says_so(inside: Inside, trace: Path, tmp_path: Path) -> None:
+    (short := tmp_path / "short.csv").write_text(
+        "\n".join(["time,op,key,size", *(f"{n / 100},get,{n % 900},300" for n in range(1000)), ""])
+    )
+    for verb, sizes in (("predict", ["--memory", "8m"]), ("capacity", ["--servers", "fleet.toml"])):
+        Path("fleet.toml").write_text(_SMALL)
+        told = inside(verb, str(short), *sizes)
+        # 700 of the 800 reads that count.
+        assert "With any memory, 87.5 % of the reads miss" in told.stdout + told.stderr
+        assert "With any memory" not in inside(verb, str(trace), *sizes).stdout
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -132,6 +144,7 @@ def test_what_goes_with_no_trace_is_refused(inside: Inside, trace: Path, tmp_pat
     Path("fleet.toml").write_text(_SMALL)
     for arguments, said in (
         (["no.csv"], "no.csv"),
+        (["127.0.0.1:"], "127.0.0.1:: no such file, nor HOST:PORT"),
         ([str(trace), "--duration", "1s"], "running memcached"),
         (["127.0.0.1:1"], "add --duration 60s"),
         (["127.0.0.1:1", "--duration", "1s"], "no connection"),
@@ -139,7 +152,7 @@ def test_what_goes_with_no_trace_is_refused(inside: Inside, trace: Path, tmp_pat
     ):
         told = inside("capacity", *arguments, "--servers", "fleet.toml")
         assert (told.returncode, said in told.stderr) == (2, True), told.stderr
-    told = inside("plan", str(tmp_path / "any.trace"))
+    told = inside("plan", str(trace))
     assert (told.returncode, "docs/size-a-fleet.md" in told.stderr) == (2, True)
     untimed = tmp_path / "untimed.csv"
     untimed.write_text("op,key,size\nget,a,10\nget,a,10\n")

@@ -101,7 +101,7 @@ def capacity(
     """
     with temporary_folder() as folder:
         path, name = Path(source), Path(source).name
-        if not path.exists() and _is_address(source):
+        if _is_running(source):
             # A title is the name of the file.
             path, name = folder / source, source
             _record(source, duration, path, keep)
@@ -122,12 +122,12 @@ def capacity(
     return _show(fleet, told, name, out, json=json)
 
 
-def _is_address(text: str) -> bool:
+def _is_running(source: str) -> bool:
     try:
-        parse_host_port(text)
-    except ValueError:
-        return False
-    return True
+        return not Path(source).exists() and bool(parse_host_port(source))
+    except ValueError as error:
+        text = f"{source}: no such file, nor HOST:PORT"
+        raise UsageError(text, "name a trace or a memcached") from error
 
 
 def _like(server: str, folder: Path) -> Path:

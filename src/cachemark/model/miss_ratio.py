@@ -45,7 +45,7 @@ class FillCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """A prediction from `reads` reads; `recorded_…` are the hits and misses in the trace."""
+    """From `reads` reads; `recorded_…` are in the trace, `least_misses` LRU's with any memory."""
 
     requests: int
     reads: int
@@ -54,6 +54,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     keys: float
     hot_keys: int
     fills: FillCounts
+    least_misses: Estimate | None = None
     curves: list[MissRatioCurve]
 
 

@@ -25,6 +25,8 @@ const LEAST_MEMCACHED_BYTES: f64 = (100 << 20) as f64;
 const SHARED_ERROR: f64 = 1.5;
 /// Requests that are played together.
 const BATCH: usize = 64;
+/// More than any trace can use.
+const ANY_MEMORY: u64 = u64::MAX;
 
 /// The rule that decides which item gives way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -102,6 +104,8 @@ pub struct Prediction {
     pub keys: f64,
     pub hot_keys: usize,
     pub fills: FillCounts,
+    /// Reads that LRU misses with any memory: of keys that came for the first time, or had expired. `None` without LRU.
+    pub least_misses: Option<Ratio>,
     pub curves: Vec<Curve>,
 }
 
@@ -118,7 +122,7 @@ pub struct Predictor {
     lru_choice: Choice,
     lru: Option<LruCurve>,
     reuse: Option<Reuse>,
-    /// The sizes of memory, without the keys that last.
+    /// The sizes of memory, without the keys that last; the last one is any memory.
     rooms: Vec<u64>,
     simulations: Vec<Simulation>,
     seen: u64,
@@ -147,7 +151,7 @@ impl Predictor {
         let lasting_keys = lasting.len();
         let lasting = LastingKeys::new(&lasting);
         let room = |size: &u64| of_trace(size).saturating_sub(lasting.bytes);
-        let sizes: Vec<u64> = plan.sizes.iter().map(room).collect();
+        let sizes: Vec<u64> = plan.sizes.iter().map(room).chain([ANY_MEMORY]).collect();
         let has_lru = plan.policies.contains(&Policy::Lru);
         // Some more, as the number of keys is an estimate.
         let followed = |part: f64| match part < 1.0 {
@@ -253,7 +257,15 @@ impl Predictor {
                 self.curve(*policy, own.map(|each| (each.choice.part(), all(each.tally), None)))
             }
         };
+        let of_any = by_times.last();
+        let least_misses = |lru: &LruCurve| {
+            let tally = all(lru.tallies().pop()?);
+            let followed =
+                Followed { part: self.lru_choice.part(), of_all_keys: self.plan.sampled == 1 };
+            Some(tally.miss_ratio_with((self.reads, tally.reads().0), followed, of_any))
+        };
         Prediction {
+            least_misses: self.lru.as_ref().and_then(least_misses),
             requests: self.seen,
             reads: self.reads,
             recorded_hits: self.recorded_hits,

@@ -218,6 +218,20 @@ fn more_memory_misses_less_and_all_is_the_least() {
 }
 
 #[test]
+fn with_any_memory_new_keys_and_expired_items_miss() {
+    let drawn = requests(0.7, 100_000, 300_000, 60);
+    let [exact, of_part] = [1.0, 0.2].map(|part| predict(&drawn, &[1 << 40], &[Policy::Lru], part));
+    assert_eq!(exact.least_misses, exact.curves[0].points[0].misses);
+    let [least, near] = [exact, of_part].map(|of| of.least_misses.unwrap());
+    assert!((near.value - least.value).abs() <= 5.0 * near.error, "{near:?} {least:?}");
+    // Each key comes three times, an hour apart, when half of the items have expired.
+    let of = |n| get(n % 1000, 3600 * (n as u32 / 1000), 500, 60 * (n % 2) as u32);
+    let requests: Vec<Request> = (0..3000).map(of).collect();
+    let plan = Plan { warm_up: 0.0, ..plan(&[1 << 20], &[Policy::Lru], 1.0) };
+    assert_eq!(predict_by(&requests, plan).least_misses.map(|of| of.value), Some(2.0 / 3.0));
+}
+
+#[test]
 fn the_hottest_keys_come_first_and_are_not_too_many() {
     let mut hottest = Hottest::default();
     // 10,000 keys with two requests each, and one with 100.

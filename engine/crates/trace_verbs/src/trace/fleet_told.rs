@@ -6,7 +6,7 @@ use cachemark_miss_ratio::Ratio;
 use super::measured_told;
 use super::planned_fleet::PlannedFleet;
 use super::told::{
-    Section, Told, count_of, counted, known, memory, number, percent, seconds, unread,
+    Section, Told, count_of, counted, known, memory, mostly_new, number, percent, seconds, unread,
 };
 
 const LIMITS: [(Limit, &str, &str); 4] = [
@@ -83,6 +83,7 @@ fn beyond_reach(of: &PlannedFleet) -> Option<(f64, f64)> {
 
 fn warnings(of: &PlannedFleet) -> Vec<String> {
     let mut lines = unread(&of.summary);
+    lines.extend(of.curve.last().and_then(|(_, misses)| mostly_new(*misses)));
     if let Some((goal, most)) = beyond_reach(of) {
         lines.push(format!(
             "No memory reaches hits of {}: with all of it {} hit. New keys and expired items always miss. For a plan by \

@@ -21,7 +21,7 @@ const ALL_KEYS: f64 = 65_536.0;
 const FOLLOWED_KEYS: f64 = 32_768.0;
 /// With fewer, the error of a figure would be as large as the figure.
 const LEAST_FOLLOWED: f64 = 1000.0;
-const MOST_SIZES: usize = 64;
+const MOST_SIZES: usize = 63;
 const SIZES_OF_RANGE: u32 = 10;
 const PAGE_BYTES: u64 = 1 << 20;
 

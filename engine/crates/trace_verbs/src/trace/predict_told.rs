@@ -3,7 +3,7 @@
 use cachemark_miss_ratio::{Curve, Point, Policy, Prediction, Ratio};
 use cachemark_trace::file::{Origin, Summary};
 
-use super::told::{Section, Told, counted, known, memory, number, percent, unread};
+use super::told::{Section, Told, counted, known, memory, mostly_new, number, percent, unread};
 
 /// The trace, as the words name it.
 pub(super) struct About<'a> {
@@ -83,11 +83,13 @@ fn facts(of: &Prediction) -> Vec<(&'static str, String)> {
         facts.push(("missed in the trace itself", format!("{missed:.2} %")));
     }
     facts.push(("keys", counted(of.keys.round())));
+    facts.extend(of.least_misses.map(|misses| ("miss with any memory", share(misses))));
     facts
 }
 
 fn warnings(of: &Prediction, about: &About<'_>) -> Vec<String> {
     let mut lines = unread(about.summary);
+    lines.extend(of.least_misses.and_then(|misses| mostly_new(misses.value)));
     if about.origin.sampled > 1 {
         lines.push(format!(
             "The file has one key of {}. The sizes of memory are for a server with all keys.",

@@ -26,6 +26,17 @@ pub(super) struct Section {
     pub prose: bool,
 }
 
+/// What to know if most reads miss with any memory: in a short trace, most keys come for the first time.
+pub(super) fn mostly_new(least_misses: f64) -> Option<String> {
+    (least_misses > 0.5).then(|| {
+        format!(
+            "With any memory, {} of the reads miss: their keys come for the first time, or had expired. A longer trace \
+             may show more hits.",
+            percent(least_misses)
+        )
+    })
+}
+
 /// What of the file is in no figure, as warnings.
 pub(super) fn unread(of: &Summary) -> Vec<String> {
     let left_out = of.left_out.iter().filter(|(_, count)| **count > 0);
