@@ -26,13 +26,16 @@ servers = ["embedded"]
 {_WORK}
 [timing]
 warmup_ms = 20
-measure_ms = 100
+measure_ms = 300
 ready_ms = 5000
 silence_ms = 2000
 """
 
 # For trials that start many processes: a busy machine needs longer.
-PATIENT = ("ready_ms = 5000\nsilence_ms = 2000", "ready_ms = 60000\nsilence_ms = 30000")
+PATIENT = (
+    "ready_ms = 5000\nsilence_ms = 2000",
+    "ready_ms = 60000\nsilence_ms = 30000\ntimeout_ms = 10000",
+)
 
 ROUNDS = f"""
 name = "turns"

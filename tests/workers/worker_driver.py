@@ -170,8 +170,10 @@ def stacks(worker: Worker) -> str:
     ]
     is_java = Path(worker.command[0]).name == "java"
     os.killpg(worker.pid, signal.SIGQUIT if is_java else signal.SIGABRT)
-    with suppress(TrialError):
-        worker.receive(_STACKS_S)
+    until = time.monotonic() + _STACKS_S
+    with suppress(TrialError):  # it has ended
+        while (left := until - time.monotonic()) > 0:
+            worker.receive(left)
     return "\n".join([*waits, worker.log_tail()])
 
 

@@ -102,11 +102,12 @@ def server_sections(
 
 def refused_lines(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[str]:
     """A sentence for each row of the table of refused operations: its share by callers."""
-    return [
-        f"{workload}, {client} against {server}: of {kind} the server refused "
-        f"{_listed([f'{share} with {_callers(count)}' for count, share in shares.items()])}."
-        for (client, server, workload, kind), shares in _refusals(experiment, summaries)
-    ]
+    lines: list[str] = []
+    for (client, server, workload, kind), shares in _refusals(experiment, summaries):
+        told = [f"{share} with {count_of(count, 'caller')}" for count, share in shares.items()]
+        of = f"{workload}, {client} against {server}: of {kind}"
+        lines.append(f"{of} the server refused {_listed(told)}.")
+    return lines
 
 
 def _refusals(experiment: Experiment, summaries: Sequence[CellSummary]) -> list[_Refusal]:
@@ -136,7 +137,8 @@ def _refused_by_callers(refusals: Sequence[_Refusal]) -> list[Section]:
         Section(
             title="Refused operations by callers",
             topic="servers",
-            columns=["client", "server", "workload", "operation", *map(_callers, callers)],
+            columns=["client", "server", "workload", "operation"]
+            + [count_of(count, "caller") for count in callers],
             rows=[
                 [*where, *(shares.get(count, "–") for count in callers)]
                 for where, shares in refusals
@@ -147,10 +149,6 @@ def _refused_by_callers(refusals: Sequence[_Refusal]) -> list[Section]:
             ],
         )
     ]
-
-
-def _callers(count: int) -> str:
-    return count_of(count, "caller")
 
 
 def _refused(by_callers: Mapping[int, CellSummary]) -> dict[str, dict[int, str]]:

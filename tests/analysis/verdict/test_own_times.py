@@ -8,6 +8,7 @@ import pytest
 from cachemark.analysis.verdict import own_time_findings
 from cachemark.model.outcome import Cell, CommandCount, Generators, HostPart, Observed, Outcome
 from cachemark.model.protocol import Done
+from cachemark.model.protocol_results import Operation
 from tests.builders import rounds
 from tests.builders.outcomes import measured
 
@@ -182,11 +183,15 @@ def test_a_failed_operation_lacks_a_reply_for_the_timeout() -> None:
     assert own_time_findings(with_timeouts(trial(third_of_the_time))) == []
 
 
-def test_slow_operations_may_take_up_most_of_a_slice() -> None:
+@pytest.mark.parametrize(("ops", "rules"), [(3, []), (30, ["own-clock"])])
+def test_slow_operations_may_take_up_most_of_a_slice(ops: int, rules: list[str]) -> None:
     """Its first completion comes late in each slice, and nothing counts before."""
     base = sitting(third_of_the_time)
+    assert base.rounds is not None
     (kind,) = window(base).operations
-    slow = window(base).operations[kind]
-    slow = msgspec.structs.replace(slow, busy_ns=slow.attempts * 10_000_000)
-    measure = msgspec.structs.replace(window(base), operations={kind: slow})
-    assert own_time_findings(msgspec.structs.replace(base, measure=measure)) == []
+    attempts = ops * len(base.rounds.slices.ops)
+    # A worker that scales its own times gains nothing by it.
+    rare = Operation(attempts=attempts, ok=attempts, busy_ns=attempts * 10_000_000)
+    measure = msgspec.structs.replace(window(base), operations={kind: rare})
+    findings = own_time_findings(msgspec.structs.replace(base, measure=measure))
+    assert [found.rule for found in findings] == rules

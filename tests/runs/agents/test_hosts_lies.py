@@ -145,7 +145,7 @@ def test_one_host_that_lies_about_its_times_is_found(
         "honest": set[str](), "clock-of-one": {"own-clock"}, "cpu-of-one": {"own-cpu"},
     }[lie]  # fmt: skip
     if design == "trials":
-        text = TRIALS.replace(*PATIENT).replace("measure_ms = 100", "measure_ms = 500")
+        text = TRIALS.replace(*PATIENT).replace("measure_ms = 300", "measure_ms = 500")
     else:
         text = ROUNDS.replace("slice_ms = 20", "slice_ms = 100").replace("= 240", "= 1200")
     if lie == "cpu-of-one":

@@ -24,7 +24,7 @@ TWO_LOADS = (*LOAD_APART, ("d", "load", "127.0.0.3"))
 def test_a_host_makes_the_load_and_another_measures(
     inside: Inside, shared_agents: SharedAgents, tmp_path: Path
 ) -> None:
-    text = LOADED.replace("measure_ms = 100", "measure_ms = 400\ntimeout_ms = 20000")
+    text = LOADED.replace("measure_ms = 300", "measure_ms = 400")
     (tmp_path / "experiment.toml").write_text(text, encoding="utf-8")
     hosts = str(shared_agents.hosts_file(tmp_path, hosts=LOAD_APART))
     ended = inside("run", "experiment.toml", "--hosts", hosts)

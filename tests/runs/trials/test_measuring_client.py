@@ -39,7 +39,7 @@ def counter(outcome: Outcome, name: str) -> int:
 def test_both_are_counted_and_only_the_measuring_client_is_timed(
     inside: Inside, tmp_path: Path
 ) -> None:
-    text = LOADED.replace("measure_ms = 100", "measure_ms = 400\ntimeout_ms = 20000")
+    text = LOADED.replace("measure_ms = 300", "measure_ms = 400")
     (tmp_path / "experiment.toml").write_text(text, encoding="utf-8")
     ended = inside("run", "experiment.toml")
     (played,) = read_outcomes(tmp_path)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from cachemark.analysis.verdict.conservation import executed_commands
 from cachemark.analysis.verdict.trial_verdict import limit_finding
+from cachemark.model.experiment import Load
 from cachemark.model.outcome import CommandCount, Finding, Observed, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
@@ -52,7 +53,7 @@ def _of_window(outcome: Outcome) -> Iterator[Finding]:
         yield from _of_run("", done, outcome.observed, outcome)
         return
     own_ns, wall_ns = sum(rounds.slices.elapsed_ns), sum(rounds.slices.wall_ns)
-    yield from _of_slices("", own_ns, done, rounds)
+    yield from _of_slices("", own_ns, done, rounds, outcome.load)
     if own_ns > wall_ns:
         yield _clock_finding("", own_ns, wall_ns, wall_ns)
 
@@ -71,7 +72,7 @@ def _of_hosts(outcome: Outcome) -> Iterator[Finding]:
         if rounds is None:
             yield from _of_run(where, part.measure, part.observed, outcome)
         else:
-            yield from _of_slices(where, part.slices_ns, part.measure, rounds)
+            yield from _of_slices(where, part.slices_ns, part.measure, rounds, outcome.load)
 
 
 def _of_run(
@@ -140,22 +141,22 @@ def _failed_ns(done: Done, outcome: Outcome) -> int:
     return failed * outcome.timing.timeout_ms * 1_000_000
 
 
-def _of_slices(where: str, slices_ns: int, done: Done, rounds: Rounds) -> Iterator[Finding]:
+def _of_slices(
+    where: str, slices_ns: int, done: Done, rounds: Rounds, load: Load
+) -> Iterator[Finding]:
     """Check the sum of the slices and the worker's own total, by the smaller of both.
 
-    A slice counts until its end at least, and begins to count with its first completion. Slices of
-    which a host knows that they were void may not have been played at all.
+    A slice counts until its end at least, and begins to count with each caller's first completion.
+    Slices of which a host knows that they were void may not have been played at all.
     """
-    attempts = attempts_of(done.operations)
-    if not attempts:
-        return
     played, counted_ns = len(rounds.slices.ops), (rounds.length_us - rounds.lead_in_us) * 1000
-    busy_ns = sum(each.busy_ns for each in done.operations.values())
-    late_ns = round(_LATE_OPERATIONS * played * busy_ns / attempts)
+    own_ns, length_ns = min(slices_ns, done.elapsed_ns), played * counted_ns
+    # From their number: operations' own times may be a lie too, and lack the waits between them.
+    operations = _LATE_OPERATIONS * played * load.threads * load.processes * load.depth
+    late_ns = round(length_ns * operations / max(1, attempts_of(done.operations)))
     # A failed operation may take up a whole slice.
     everything = [*done.operations.values(), *(done.lead_in or {}).values()]
     failed = sum(each.attempts - each.ok for each in everything)
-    own_ns, length_ns = min(slices_ns, done.elapsed_ns), played * counted_ns
     least_ns = round((1 - _SHORTER_PART) * length_ns) - late_ns - failed * counted_ns
     if own_ns < least_ns:
         yield _clock_finding(where, own_ns, length_ns, least_ns)
