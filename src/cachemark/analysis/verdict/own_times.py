@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from cachemark.analysis.verdict.conservation import executed_commands
 from cachemark.analysis.verdict.trial_verdict import limit_finding
 from cachemark.model.experiment import Load
+from cachemark.model.experiment_limits import outstanding_ops
 from cachemark.model.outcome import CommandCount, Finding, Observed, Outcome
 from cachemark.model.protocol import Done
 from cachemark.model.protocol_results import attempts_of
@@ -152,7 +153,7 @@ def _of_slices(
     played, counted_ns = len(rounds.slices.ops), (rounds.length_us - rounds.lead_in_us) * 1000
     own_ns, length_ns = min(slices_ns, done.elapsed_ns), played * counted_ns
     # From their number: operations' own times may be a lie too, and lack the waits between them.
-    operations = _LATE_OPERATIONS * played * load.threads * load.processes * load.depth
+    operations = _LATE_OPERATIONS * played * outstanding_ops(load)
     late_ns = round(length_ns * operations / max(1, attempts_of(done.operations)))
     # A failed operation may take up a whole slice.
     everything = [*done.operations.values(), *(done.lead_in or {}).values()]
