@@ -1,7 +1,6 @@
 """The forms of `cachemark why` have the same sentences, and a column for each client."""
 
-from __future__ import annotations
-
+import re
 import tomllib
 from importlib import resources
 
@@ -134,6 +133,17 @@ def test_less_own_time_is_taken_from_the_kernels() -> None:
     text = answer(timed("a", 1, 12, 5), timed("b", 21, 10, 9))
     parts = "all of it in the kernel, but 2 µs less in its own code. That is less than the calls"
     assert f"b takes 2 µs more CPU time than a: {parts}" in text
+
+
+def test_a_part_within_its_error_has_an_upper_end_only() -> None:
+    base = [Counts(user_us=10, system_us=5)] * 3
+    noisy = [Counts(user_us=10 + own_us, system_us=15 - own_us) for own_us in (-0.1, 0, 0.2)]
+    text = answer(
+        CountedWork(client="a", kind="get", repetitions=base),
+        CountedWork(client="b", kind="get", repetitions=noisy),
+    )
+    said = text.partition("b takes 10 µs more CPU time than a: ")[2].partition(".  ")[0]
+    assert re.match(r"at most \d(\.\d+)? µs of them in its own code, 1?\d(\.\d)? ±", said), text
 
 
 def test_the_causes_of_the_slower_client_are_first() -> None:

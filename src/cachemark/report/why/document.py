@@ -17,19 +17,10 @@ from cachemark.report.document import Document, DocumentPart, Table, plain_table
 
 def document(of: WhyReport) -> Document:
     """The counts: what was counted, then the sentences and the table of each kind of operation."""
-    lines = head(of)
-    return Document(
-        title="Why",
-        lines=lines,
-        parts=[
-            DocumentPart(paragraphs=lines, on="console"),
-            *[
-                part
-                for kind in dict.fromkeys(each.kind for each in of.counted)
-                for part in _parts(of, kind)
-            ],
-        ],
-    )
+    lines, kinds = head(of), dict.fromkeys(each.kind for each in of.counted)
+    first = DocumentPart(paragraphs=lines, on="console")
+    parts = [first, *(part for kind in kinds for part in _parts(of, kind))]
+    return Document(title="Why", lines=lines, parts=parts)
 
 
 def _parts(of: WhyReport, kind: str) -> list[DocumentPart]:
@@ -112,20 +103,29 @@ def _time(of: TimeShares | None) -> list[str]:
     """How the CPU time between two clients is shared out; empty if it is not known to differ."""
     if of is None:
         return []
-    less, unshared = of.own_code.value < 0, ""
-    own_us = _us(msgspec.structs.replace(of.own_code, value=abs(of.own_code.value)))
-    own = f"{own_us} {'less' if less else 'of them'} in its own code"
-    if of.explained is None and of.own_code.value > of.more.value:
-        own, kernel = f"{own_us} more in its own code", "and less in the kernel"
+    own, total, unshared = of.own_code, of.more, ""
+    less, beyond = own.value < -own.error, own.value > max(own.error, total.value)
+    told = f"{_part(own, total)} {'less' if less else 'of them'} in its own code"
+    if of.explained is None and beyond:
+        told, kernel = f"{_us(own)} more in its own code", "and less in the kernel"
     elif of.explained is None or of.unexplained is None:
         kernel = f"{'all of it' if less else 'the rest'} in the kernel"
         unshared = " That is less than the calls below cost by themselves, so it is not shared out."
-    elif of.explained.value or of.explained.error:
-        kernel = f"{_us(of.explained)} by the calls below, {_us(of.unexplained)} unexplained"
     else:
-        kernel = f"{_us(of.unexplained)} unexplained, in the kernel"
-    parts = f"{kernel}, but {own}" if less else f"{own}, {kernel}"
-    return [f"{of.client} takes {_us(of.more)} more CPU time than {of.other}: {parts}.{unshared}"]
+        kernel = f"{_part(of.unexplained, total)} unexplained"
+        called = of.explained.value or of.explained.error
+        by_calls = f"{_part(of.explained, total)} by the calls below, {kernel}"
+        kernel = by_calls if called else f"{kernel}, in the kernel"
+    parts = f"{kernel}, but {told}" if less else f"{told}, {kernel}"
+    return [f"{of.client} takes {_us(total)} more CPU time than {of.other}: {parts}.{unshared}"]
+
+
+def _part(of: CountEstimate, total: CountEstimate) -> str:
+    """The size of a part of a total; within its error, only the upper end is known."""
+    if abs(of.value) > of.error or not of.error:
+        return _us(msgspec.structs.replace(of, value=abs(of.value)))
+    most = min(of.value + of.error, total.value + total.error)
+    return f"at most {_us(msgspec.structs.replace(of, value=most, error=0.0))}"
 
 
 def _us(of: CountEstimate) -> str:
@@ -158,13 +158,10 @@ _LEAST_SHOWN = 0.05
 
 def _rows(counted: Sequence[CountedWork]) -> dict[str, list[CountEstimate | None]]:
     """The figures of these clients, without those that are 0 for all."""
-    found = {
-        figure: [estimate_of(each.repetitions, figure) for each in counted]
-        for figure in _figures().titles
-    }
     return {
         figure: row
-        for figure, row in found.items()
+        for figure in _figures().titles
+        for row in [[estimate_of(each.repetitions, figure) for each in counted]]
         if any(each and (abs(each.value) >= _LEAST_SHOWN or figure == "user_us") for each in row)
     }
 
