@@ -175,7 +175,7 @@ def test_steal_and_foreign_time_in_percent() -> None:
 
 def test_noise_is_foreign_cpu_time_and_steal(tmp_path: Path) -> None:
     monitor = NoiseMonitor(tree(tmp_path, {**stat(user=1000, idle=1000), "proc/pressure/irq": ""}))
-    monitor.start([])
+    monitor.start([], [])
     tree(tmp_path, stat(user=1000 + 50_000, idle=1000 + 40_000, steal=10_000))
     noise = monitor.stop()
     assert noise.steal_percent == 10.0
@@ -194,8 +194,8 @@ def test_our_own_processes_are_not_noise(tmp_path: Path) -> None:
         assert child.popen.stdin is not None
         assert child.popen.stdout is not None
         with_child, without = NoiseMonitor(root), NoiseMonitor(root)
-        with_child.start([child.pid])
-        without.start([])
+        with_child.start([child.pid], [])
+        without.start([], [])
         child.popen.stdin.write(b"\n")
         child.popen.stdin.flush()
         assert child.popen.stdout.readline() == b"1\n"
@@ -209,13 +209,13 @@ def test_our_own_processes_are_not_noise(tmp_path: Path) -> None:
 
 def test_noise_is_none_where_it_cannot_be_read(tmp_path: Path) -> None:
     monitor = NoiseMonitor(tmp_path)
-    monitor.start([])
+    monitor.start([], [])
     unreadable = monitor.stop()
     assert (unreadable.steal_percent, unreadable.foreign_cpu_percent) == (None, None)
 
     tree(tmp_path, stat())
     with process.start([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        monitor.start([child.pid])
+        monitor.start([child.pid], [])
     tree(tmp_path, stat(user=90, steal=10))
     without_child = monitor.stop()
     assert (without_child.steal_percent, without_child.foreign_cpu_percent) == (10.0, None)

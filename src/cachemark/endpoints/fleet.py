@@ -71,7 +71,7 @@ class Fleet:
         self.slice_late_ns = 0
         # Its excess over its planned length, if a process was stopped in it or the machine halted.
         self.slice_paused_ns = 0
-        # Processes whose stops count beside those of the workers.
+        # Processes whose stops count beside the stops of the workers.
         self.server_pids: list[int] = []
         self._pauses = Pauses()
         self.timeout_s = 0.0

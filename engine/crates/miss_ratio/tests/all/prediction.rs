@@ -225,7 +225,7 @@ fn with_any_memory_new_keys_and_expired_items_miss() {
     let [least, near] = [exact, of_part].map(|of| of.least_misses.unwrap());
     assert!((near.value - least.value).abs() <= 5.0 * near.error, "{near:?} {least:?}");
     // Each key comes three times, an hour apart, when half of the items have expired.
-    let of = |n| get(n % 1000, 3600 * (n as u32 / 1000), 500, 60 * (n % 2) as u32);
+    let of = |n: u32| get(u64::from(n % 1000), 3600 * (n / 1000), 500, 60 * (n % 2));
     let requests: Vec<Request> = (0..3000).map(of).collect();
     let plan = Plan { warm_up: 0.0, ..plan(&[1 << 20], &[Policy::Lru], 1.0) };
     assert_eq!(predict_by(&requests, plan).least_misses.map(|of| of.value), Some(2.0 / 3.0));
