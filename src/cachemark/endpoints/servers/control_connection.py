@@ -52,12 +52,16 @@ class Control:
             remedy = _CERTIFICATE if isinstance(error, ssl.SSLCertVerificationError) else ""
             raise TrialError(f"server {address}: cannot connect: {error}", remedy) from error
         try:
-            if login and self._ask(login.request(), _lines(b"\r\n")) != b"STORED\r\n":
+            if login and not self._log_in(login):
                 text = f"server {address}: it rejects the login of {login.user!r}"
                 raise TrialError(text, f"is the first line of {login.file} the password?")
         except BaseException:
             self.close()
             raise
+
+    def _log_in(self, login: Login) -> bool:
+        """Whether the server accepts a login."""
+        return self._ask(login.request(), _lines(b"\r\n")) == b"STORED\r\n"
 
     def set_timeout(self, timeout_s: float) -> None:
         """Set how long a reply may take from now on."""
