@@ -135,6 +135,12 @@ def test_less_own_time_is_taken_from_the_kernels() -> None:
     assert f"b takes 2 µs more CPU time than a: {parts}" in text
 
 
+def test_calls_that_the_slower_client_saves_count_against_it() -> None:
+    text = answer(timed("a", 5, 10, 5), timed("b", 1, 12, 8))
+    parts = "2 µs of them in its own code, -2 µs by the calls below, 5 µs unexplained."
+    assert f"b takes 5 µs more CPU time than a: {parts}" in text
+
+
 def test_a_part_within_its_error_has_an_upper_end_only() -> None:
     base = [Counts(user_us=10, system_us=5)] * 3
     noisy = [Counts(user_us=10 + own_us, system_us=15 - own_us) for own_us in (-0.1, 0, 0.2)]

@@ -105,17 +105,17 @@ def _time(of: TimeShares | None) -> list[str]:
         return []
     own, total, unshared = of.own_code, of.more, ""
     less, beyond = own.value < -own.error, own.value > max(own.error, total.value)
-    told = f"{_part(own, total)} {'less' if less else 'of them'} in its own code"
+    size = _us(msgspec.structs.replace(own, value=-own.value)) if less else _part(own, total)
+    told = f"{size} {'less' if less else 'of them'} in its own code"
     if of.explained is None and beyond:
         told, kernel = f"{_us(own)} more in its own code", "and less in the kernel"
     elif of.explained is None or of.unexplained is None:
         kernel = f"{'all of it' if less else 'the rest'} in the kernel"
         unshared = " That is less than the calls below cost by themselves, so it is not shared out."
     else:
-        kernel = f"{_part(of.unexplained, total)} unexplained"
-        called = of.explained.value or of.explained.error
-        by_calls = f"{_part(of.explained, total)} by the calls below, {kernel}"
-        kernel = by_calls if called else f"{kernel}, in the kernel"
+        named = of.explained.value or of.explained.error
+        kernel = f"{_part(of.explained, total)} by the calls below, " if named else ""
+        kernel += f"{_part(of.unexplained, total)} unexplained{'' if named else ', in the kernel'}"
     parts = f"{kernel}, but {told}" if less else f"{told}, {kernel}"
     return [f"{of.client} takes {_us(total)} more CPU time than {of.other}: {parts}.{unshared}"]
 
@@ -123,7 +123,7 @@ def _time(of: TimeShares | None) -> list[str]:
 def _part(of: CountEstimate, total: CountEstimate) -> str:
     """The size of a part of a total; within its error, only the upper end is known."""
     if abs(of.value) > of.error or not of.error:
-        return _us(msgspec.structs.replace(of, value=abs(of.value)))
+        return _us(of)
     most = min(of.value + of.error, total.value + total.error)
     return f"at most {_us(msgspec.structs.replace(of, value=most, error=0.0))}"
 
