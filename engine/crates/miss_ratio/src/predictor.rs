@@ -260,9 +260,7 @@ impl Predictor {
         let of_any = by_times.last();
         let least_misses = |lru: &LruCurve| {
             let tally = all(lru.tallies().pop()?);
-            let followed =
-                Followed { part: self.lru_choice.part(), of_all_keys: self.plan.sampled == 1 };
-            Some(tally.miss_ratio_with((self.reads, tally.reads().0), followed, of_any))
+            Some(self.miss_ratio(&tally, self.followed(self.lru_choice.part()), of_any))
         };
         Prediction {
             least_misses: self.lru.as_ref().and_then(least_misses),
@@ -289,6 +287,14 @@ impl Predictor {
         }
     }
 
+    fn followed(&self, part: f64) -> Followed {
+        Followed { part, of_all_keys: self.plan.sampled == 1 }
+    }
+
+    fn miss_ratio(&self, tally: &Tally, followed: Followed, times: Option<&ByTimes>) -> Ratio {
+        tally.miss_ratio_with((self.reads, tally.reads().0), followed, times)
+    }
+
     fn curve(
         &self,
         policy: Policy,
@@ -300,13 +306,12 @@ impl Predictor {
             let shows = |Ratio { value, error }| {
                 (part >= least_part).then_some(Ratio { value, error: errors * error })
             };
-            let followed = Followed { part, of_all_keys: self.plan.sampled == 1 };
-            let population = (self.reads, tally.reads().0);
+            let followed = self.followed(part);
             Point {
                 memory_bytes: *size,
                 part,
                 least_part,
-                misses: shows(tally.miss_ratio_with(population, followed, times.as_ref())),
+                misses: shows(self.miss_ratio(&tally, followed, times.as_ref())),
                 byte_misses: shows(tally.byte_miss_ratio(followed)),
             }
         };
